@@ -1,0 +1,293 @@
+"""What a run is: frozen, checked descriptions of data, model, training and decoding.
+
+The defaults are the base model of "Attention Is All You Need" (Vaswani et al., 2017), trained and decoded as the paper
+does. A preset is a name for a few changed fields (presets.toml); a run file is the same thing with a file's name.
+"""
+
+import difflib
+import tomllib
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from regard.errors import UserError
+
+# The ids that every vocabulary begins with.
+PAD, UNK, BOS, EOS = 0, 1, 2, 3
+
+Description = TypeVar("Description", bound="Frozen")
+Count = Annotated[int, Field(ge=1)]
+Rate = Annotated[float, Field(ge=0.0, lt=1.0)]
+
+
+class Frozen(BaseModel):
+    """A description that can't be changed and refuses keys it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+
+
+class ModelConfig(Frozen):
+    """A Transformer. Sizes carry the paper's symbols; each choice says where it comes from."""
+
+    architecture: Literal["transformer"] = "transformer"
+
+    vocabulary: Annotated[int, Field(ge=4, le=2**31 - 1)] = 37_000
+    """Tokens of the target language, or of both when they share a vocabulary. `regard train` sets it from the data."""
+    source_vocabulary: Annotated[int, Field(ge=4, le=2**31 - 1)] | None = None
+    """Tokens of the source language when it has a vocabulary of its own."""
+
+    encoder_layers: Annotated[int, Field(ge=1, le=1024)] = 6
+    decoder_layers: Annotated[int, Field(ge=1, le=1024)] = 6
+    d_model: Annotated[int, Field(ge=1, le=65_536)] = 512
+    d_ff: Annotated[int, Field(ge=1, le=1 << 20)] = 2048
+    heads: Annotated[int, Field(ge=1, le=1024)] = 8
+    d_k: Annotated[int, Field(ge=1, le=65_536)] = 64
+    """Size of a head's queries and keys; d_model / heads when not given."""
+    d_v: Annotated[int, Field(ge=1, le=65_536)] = 64
+    """Size of a head's values; d_model / heads when not given."""
+    dropout: Rate = 0.1
+    """On every sub-layer's output and on embeddings plus positions (section 5.4); nowhere else, as in the paper."""
+
+    positions: Literal["sinusoidal", "learned", "rotary", "relative", "none"] = "sinusoidal"
+    """sinusoidal: section 3.5. learned: Table 3 row E. rotary: Su et al., 2021, on the queries and keys of
+    self-attention. relative: Shaw et al., 2018, a learned key for each distance. none: to show that order is lost."""
+    max_length: Count = 1024
+    """How many learned positions there are; the other kinds have no limit."""
+    relative_distance: Count = 16
+    """Beyond this distance all relative positions are the same (Shaw et al.'s k)."""
+
+    norm: Literal["post", "pre"] = "post"
+    """post: LayerNorm(x + Sublayer(x)), the paper. pre: x + Sublayer(LayerNorm(x)) and one more at the end of each
+    stack (Wang et al., 2019), easier to train when deep."""
+    activation: Literal["relu", "gelu", "silu"] = "relu"
+    """relu: equation 2. gelu: Hendrycks and Gimpel, 2016. silu: Ramachandran et al., 2017."""
+    score: Literal["scaled", "unscaled", "additive"] = "scaled"
+    """scaled: equation 1. unscaled: the same without 1/sqrt(d_k) (section 3.2.1). additive: Bahdanau et al., 2015."""
+    neighbours: Annotated[int, Field(ge=0)] = 0
+    """Restrict self-attention to a neighbourhood of this size around each position (section 4); 0 for none."""
+
+    share_embeddings: bool = True
+    """Source and target share one embedding matrix (section 3.4)."""
+    tie_projection: bool = True
+    """The projection before the softmax is the target's embedding matrix (section 3.4)."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _derive(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        values = dict(values)
+        d_model = values.get("d_model", cls.model_fields["d_model"].default)
+        heads = values.get("heads", cls.model_fields["heads"].default)
+        for size in ("d_k", "d_v"):
+            if values.get(size) is None:
+                if not isinstance(d_model, int) or not isinstance(heads, int) or heads < 1 or d_model % heads:
+                    raise ValueError(f"d_model {d_model} is not a multiple of heads {heads}; give {size} as well")
+                values[size] = d_model // heads
+        if values.get("source_vocabulary") is not None:
+            values.setdefault("share_embeddings", False)
+        return values
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.positions == "rotary" and self.d_k % 2:
+            raise ValueError(f"rotary positions turn pairs of dimensions, so d_k must be even, not {self.d_k}")
+        if self.share_embeddings and self.source_vocabulary is not None:
+            raise ValueError("two vocabularies can't share one embedding; leave out share_embeddings")
+        return self
+
+
+class TrainConfig(Frozen):
+    """How a model is trained (section 5)."""
+
+    steps: Count = 100_000
+    """Updates of the weights."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    batch_tokens: Count = 25_000
+    """At most this many source and this many target tokens in a batch, padding included."""
+    accumulate: Count = 1
+    """Batches that make one update: 8 on one process equal one batch on each of 8 processes."""
+    label_smoothing: Rate = 0.1
+    """ε_ls of section 5.4."""
+    beta1: Rate = 0.9
+    beta2: Rate = 0.98
+    epsilon: Annotated[float, Field(gt=0)] = 1e-9
+    schedule: Literal["paper", "inverse-sqrt", "cosine", "constant"] = "paper"
+    """paper: equation 3. The others rise to peak_rate over the warmup, then fall as 1/sqrt(step), as a half cosine to 0
+    at the last step, or stay."""
+    warmup: Annotated[int, Field(ge=0)] = 4000
+    peak_rate: Annotated[float, Field(gt=0)] | None = None
+    """The highest rate; the paper's schedule derives its own from d_model and warmup."""
+    clip: Annotated[float, Field(gt=0)] | None = None
+    """Clip gradients to this norm; the paper does not."""
+    average_last: Count = 5
+    """The model that is used is the mean of this many last checkpoints."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.schedule == "paper") != (self.peak_rate is None):
+            raise ValueError("peak_rate goes with every schedule but the paper's, which derives its own")
+        return self
+
+
+class DecodeConfig(Frozen):
+    """How a model is searched for its best output (section 6.1). These defaults travel with the model."""
+
+    beam: Count = 4
+    alpha: Annotated[float, Field(ge=0.0)] = 0.6
+    """Exponent of the length penalty."""
+    extra_length: Annotated[int, Field(ge=0)] = 50
+    """The output has at most this many tokens more than the input."""
+
+
+class Config(Frozen):
+    """One run: a model, its training and its decoding."""
+
+    model: ModelConfig = ModelConfig()
+    train: TrainConfig = TrainConfig()
+    decode: DecodeConfig = DecodeConfig()
+
+
+class FilterConfig(Frozen):
+    """Which pairs of a corpus are kept. Each filter is counted by its name."""
+
+    max_characters: Count = 5000
+    """Either side longer than this is dropped, before any work is done on it."""
+    max_ratio: Annotated[float, Field(ge=1.0)] | None = 9.0
+    """The longer side over the shorter, in characters, each lengthened by 10 so that short texts pass; None: any."""
+    identical: bool = False
+    """Keep pairs whose two sides are the same text."""
+    duplicates: bool = False
+    """Keep a pair that came before."""
+
+
+class CorpusConfig(Frozen):
+    """Where pairs come from: two files aligned by line, or one TSV or JSON-lines file; `-` is standard input."""
+
+    files: Annotated[tuple[str, ...], Field(min_length=1, max_length=2)]
+    weight: Annotated[float, Field(gt=0)] = 1.0
+    """How often an epoch passes over the corpus: 2 is twice, 0.5 a different half each time."""
+    tag: str | None = None
+    """A reserved token, such as <2de>, put before every source."""
+
+
+class PrepareConfig(Frozen):
+    """How text becomes token ids."""
+
+    vocabulary: Annotated[int, Field(ge=300, le=1_000_000)] = 37_000
+    """Subwords, of both languages together or of each; 260 of them are the reserved tokens and the bytes."""
+    subwords: Literal["bpe", "unigram"] = "bpe"
+    """bpe: Sennrich et al., 2016, as in the paper. unigram: Kudo, 2018."""
+    shared: bool = True
+    """One vocabulary for both languages (the paper's English-German) or one each."""
+    form: Literal["NFC", "NFKC"] = "NFC"
+    """Unicode normal form. NFKC also unites characters that only look different, such as full-width letters."""
+    tags: tuple[str, ...] = ()
+    """Reserved tokens, such as <2de>, that text can't spell; the corpora's own tags are added to these."""
+    source_language: str | None = None
+    target_language: str | None = None
+    filters: FilterConfig = FilterConfig()
+    skip_invalid: bool = False
+    """Count lines that can't be read and go on, instead of stopping at the first."""
+    sample: Count = 2_000_000
+    """How many sentences of each side the subwords are learned from, at most."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+
+
+class Paper(Frozen):
+    """What the paper reports for a preset (Table 3)."""
+
+    ppl: float
+    bleu: float
+    parameters: float | None = None
+    """In millions."""
+
+
+@cache
+def _presets() -> dict[str, dict[str, Any]]:
+    return tomllib.loads((files("regard") / "presets.toml").read_text(encoding="utf-8"))
+
+
+def preset_names() -> list[str]:
+    return list(_presets())
+
+
+def paper_figures(name: str) -> Paper | None:
+    """What the paper reports for this preset, if it is one of the paper's."""
+    row = _row(name).get("paper")
+    return None if row is None else Paper(**row)
+
+
+def _row(name: str) -> dict[str, Any]:
+    try:
+        return _presets()[name]
+    except KeyError:
+        near = nearest(name, preset_names())
+        raise UserError(f"no preset is called {name!r}{near}; there are {', '.join(preset_names())}") from None
+
+
+def preset(name: str, **changes: dict[str, Any]) -> Config:
+    """The named settings, with changes by section: `preset("base", model={"dropout": 0.3})`."""
+    return parse({key: section for key, section in _row(name).items() if key != "paper"}, f"preset {name}", changes)
+
+
+def read(path: Path, **changes: dict[str, Any]) -> Config:
+    """A run file: TOML with the sections of Config, on top of `preset = "NAME"` if it says so."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not valid TOML: {error}") from None
+    name = values.pop("preset", None)
+    if name is None:
+        return parse(values, str(path), changes)
+    under = {key: section for key, section in _row(str(name)).items() if key != "paper"}
+    return parse(under, str(path), values, changes)
+
+
+def parse(values: dict[str, Any], origin: str, *changes: dict[str, dict[str, Any]]) -> Config:
+    """Check values, changed in turn by each of `changes`; a mistake is a UserError that names the key."""
+    merged = {key: dict(value) if isinstance(value, dict) else value for key, value in values.items()}
+    for change in changes:
+        for section, fields in change.items():
+            if isinstance(fields, dict) and isinstance(merged.get(section, {}), dict):
+                merged[section] = {**merged.get(section, {}), **fields}
+            else:
+                merged[section] = fields
+    return check(Config, merged, origin)
+
+
+def check(kind: type[Description], values: Any, origin: str) -> Description:
+    """Validate, and turn pydantic's report into one sentence: where, which key, what was expected, the nearest key."""
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            known = _keys(kind)
+            raise UserError(f"{origin}: unknown key {key!r}{nearest(key, known)}") from None
+        reason = first["msg"].removeprefix("Value error, ")
+        given = first["input"]
+        shown = f", not {given!r}" if isinstance(given, str | int | float | bool) else ""
+        raise UserError(f"{origin}: {key + ': ' if key else ''}{reason}{shown}") from None
+
+
+def _keys(kind: type[Frozen], prefix: str = "") -> list[str]:
+    keys: list[str] = []
+    for name, field in kind.model_fields.items():
+        inner = field.annotation
+        keys.append(prefix + name)
+        if isinstance(inner, type) and issubclass(inner, Frozen):
+            keys += _keys(inner, f"{prefix}{name}.")
+    return keys
+
+
+def nearest(word: str, known: list[str]) -> str:
+    """`; did you mean 'x'?` when some known word is near, else nothing."""
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    return f"; did you mean {close[0]!r}?" if close else ""

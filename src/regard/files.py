@@ -1,0 +1,154 @@
+"""Files that are whole or absent: atomic writes, manifests with checksums, one writer at a time."""
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from regard.errors import UserError
+
+MANIFEST = "manifest.json"
+CHUNK = 1 << 20
+JSON_LIMIT = 16 << 20  # bytes; no description that we write comes near it
+
+
+def sync_directory(directory: Path) -> None:
+    """Make the names in a directory survive a power cut."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all: a reader sees the old content or the new, never a part."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_directory(path.parent)
+
+
+def write_json(path: Path, value: Any) -> None:
+    write_bytes(path, (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode())
+
+
+def read_json(path: Path) -> Any:
+    """Read a description that regard wrote; what cannot be one is a UserError with its name."""
+    try:
+        if path.stat().st_size > JSON_LIMIT:
+            raise UserError(f"{path}: {path.stat().st_size:,} bytes is too large for a description; restore the file")
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file; is {path.parent} the folder you meant?") from None
+    except NotADirectoryError:
+        raise UserError(f"{path.parent}: is a file where a folder is expected") from None
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UserError(f"{path}: not valid JSON ({error}); restore the file or make it again") from None
+
+
+def sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(CHUNK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _inside(directory: Path) -> list[Path]:
+    return sorted(path for path in directory.rglob("*") if path.is_file() and path != directory / MANIFEST)
+
+
+def write_manifest(directory: Path) -> None:
+    """Record the size and SHA-256 of every file below a directory."""
+    files = {
+        path.relative_to(directory).as_posix(): {"size": path.stat().st_size, "sha256": sha256(path)}
+        for path in _inside(directory)
+    }
+    write_json(directory / MANIFEST, {"files": files})
+
+
+def check_manifest(directory: Path, *, contents: bool = True) -> None:
+    """Raise UserError unless every file is there with the size, and if `contents` with the bytes, of the manifest."""
+    manifest = read_json(directory / MANIFEST)
+    entries = manifest.get("files") if isinstance(manifest, dict) else None
+    if not isinstance(entries, dict) or not all(isinstance(entry, dict) for entry in entries.values()):
+        raise UserError(f"{directory / MANIFEST}: does not list any files; restore the folder from a copy")
+    for name, entry in entries.items():
+        path = directory / name
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            raise UserError(f"{directory / MANIFEST}: names a file outside its folder ({name}); do not use this folder")
+        if not path.is_file():
+            raise UserError(f"{path}: missing, though the manifest lists it; restore the folder from a copy")
+        if path.stat().st_size != entry.get("size"):
+            raise UserError(
+                f"{path}: {path.stat().st_size:,} bytes where the manifest says {entry.get('size'):,}; "
+                "the file was changed or cut; restore it from a copy"
+            )
+        if contents and sha256(path) != entry.get("sha256"):
+            raise UserError(f"{path}: its bytes differ from the manifest's checksum; restore it from a copy")
+
+
+@contextmanager
+def whole_directory(final: Path, *, replace: bool = False) -> Iterator[Path]:
+    """Give a temporary directory that becomes `final`, with a manifest, when the block ends; on an error it is removed.
+
+    What an earlier, killed attempt left behind is cleared first. With `replace`, a directory that was there is
+    moved aside, and removed only after the new one stands.
+    """
+    final.parent.mkdir(parents=True, exist_ok=True)
+    temporary, aside = final.with_name(f".{final.name}.partial"), final.with_name(f".{final.name}.old")
+    if aside.exists() and not final.exists():  # killed between the two renames below
+        aside.rename(final)
+    if final.exists() and not replace:
+        raise UserError(f"{final}: exists already; choose another place or remove it first")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
+    try:
+        yield temporary
+        for path in _inside(temporary):
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+        write_manifest(temporary)
+        for folder in [path for path in temporary.rglob("*") if path.is_dir()]:
+            sync_directory(folder)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
+    if final.exists():
+        final.rename(aside)
+    temporary.rename(final)
+    sync_directory(final.parent)
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+@contextmanager
+def one_writer(final: Path) -> Iterator[None]:
+    """Refuse a second process that would write to the same place. The lock dies with its process."""
+    final.parent.mkdir(parents=True, exist_ok=True)
+    lock = final.with_name(f".{final.name}.lock")
+    with lock.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held = lock.exists() and lock.stat().st_ino == os.fstat(file.fileno()).st_ino
+        except BlockingIOError:
+            held = False
+        if not held:  # locked by another, or removed by one that finished between our opening and our locking
+            raise UserError(f"{final}: another regard process is writing here; wait for it or choose another place")
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
