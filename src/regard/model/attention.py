@@ -1,0 +1,185 @@
+"""Attention (section 3.2): the equation as written, the same as one fused kernel, and restricted to neighbours.
+
+Shapes: B sentences, H heads, T queries, S keys, D = d_model, K = d_k, V = d_v; N blocks of W positions.
+"""
+
+import math
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from regard.model.cache import KeyValue
+from regard.model.masks import distances, visible
+from regard.model.positions import RelativePositions, Sinusoids, rotate
+
+Scores = Callable[[Tensor, Tensor, Tensor], Tensor]  # queries (…, T, K), keys (…, S, K), distances (T, S) -> (…, T, S)
+
+
+def attend(scores: Tensor, value: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Equation 1, softmax(Q K^T / sqrt(d_k)) V, from the scores on; also returns the weights.
+
+    The paper gives forbidden places −inf. The lowest finite number gives the same weights, exactly 0, and does not make
+    NaN of a query that may see nothing (a padded one).
+    """
+    lowest = torch.finfo(scores.dtype).min
+    weights = scores.masked_fill(~mask, lowest).softmax(-1)
+    return weights @ value, weights
+
+
+def restricted_attention(
+    query_BHTK: Tensor,
+    memory: KeyValue,
+    padding_BS: Tensor | None,
+    scores: Scores,
+    *,
+    causal: bool,
+    neighbours: int,
+) -> Tensor:
+    """Self-attention over a neighbourhood of size r (section 4) in O(r·n·d) time and memory.
+
+    Positions are cut into blocks of half a neighbourhood; a query's neighbours then lie in its own block and the two
+    beside it, so scores are n × 3r/2 rather than n × n.
+    """
+    key_BHSK, value_BHSV = memory
+    B, H, T, K = query_BHTK.shape
+    W = max(1, neighbours // 2)
+    N = -(-T // W)
+    surplus = N * W - T
+
+    query_BHNWK = F.pad(query_BHTK, (0, 0, 0, surplus)).view(B, H, N, W, K)
+    key_BHNSK = _three_blocks(F.pad(key_BHSK, (0, 0, W, surplus + W)), W)
+    value_BHNSV = _three_blocks(F.pad(value_BHSV, (0, 0, W, surplus + W)), W)
+
+    there_BS = query_BHTK.new_ones(1, T, dtype=torch.bool) if padding_BS is None else padding_BS
+    there_B1NS = F.pad(there_BS, (W, surplus + W)).unfold(1, 3 * W, W)[:, None]
+    distance_WS = distances(W, 2 * W, query_BHTK.device)  # a block's queries against the block before and itself …
+    distance_WS = torch.cat((distance_WS, distance_WS[:, W:] + W), dim=1)  # … and the block after
+    mask = visible(distance_WS, causal=causal, neighbours=neighbours) & there_B1NS[..., None, :]
+
+    score_BHNWS = scores(query_BHNWK, key_BHNSK, distance_WS)
+    output_BHNWV, _ = attend(score_BHNWS, value_BHNSV, mask)
+    return output_BHNWV.reshape(B, H, N * W, -1)[:, :, :T]
+
+
+def _three_blocks(x_BHSK: Tensor, W: int) -> Tensor:
+    """Every run of three blocks, as overlapping views: B, H, N, 3W, K."""
+    return x_BHSK.unfold(2, 3 * W, W).transpose(-1, -2)
+
+
+class MultiHeadAttention(nn.Module):
+    """Section 3.2.2: Concat(head_1 … head_h) W^O, head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V). d_k and d_v are free.
+
+    Rotary and relative positions belong to self-attention: they compare places in one sequence.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        heads: int,
+        d_k: int,
+        d_v: int,
+        *,
+        score: str = "scaled",
+        rotary: bool = False,
+        relative_distance: int = 0,
+        neighbours: int = 0,
+    ) -> None:
+        super().__init__()
+        self.heads, self.score, self.neighbours = heads, score, neighbours
+        self.query = nn.Linear(d_model, heads * d_k)  # W^Q of all heads side by side
+        self.key = nn.Linear(d_model, heads * d_k)
+        self.value = nn.Linear(d_model, heads * d_v)
+        self.output = nn.Linear(heads * d_v, d_model)
+        self.scale = 1.0 / math.sqrt(d_k) if score == "scaled" else 1.0
+        self.rotary = Sinusoids(d_k) if rotary else None
+        self.relative = RelativePositions(relative_distance, d_k) if relative_distance else None
+        self.additive = nn.Parameter(torch.empty(heads, 1, 1, d_k)) if score == "additive" else None
+        if self.additive is not None:
+            nn.init.normal_(self.additive, std=d_k**-0.5)
+
+    def queries(self, x_BTD: Tensor, start: int = 0) -> Tensor:
+        """Q W^Q as B, H, T, K; `start` is the position of the first."""
+        return self._turned(self._split(self.query(x_BTD)), start)
+
+    def keys_values(self, x_BSD: Tensor, start: int = 0) -> KeyValue:
+        """K W^K and V W^V of some positions, which is all that attention will ever need of them."""
+        return KeyValue(self._turned(self._split(self.key(x_BSD)), start), self._split(self.value(x_BSD)))
+
+    def forward(
+        self,
+        query_BHTK: Tensor,
+        memory: KeyValue,
+        padding_BS: Tensor | None = None,
+        *,
+        causal: bool = False,
+        weights: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend from the queries to the memory; if `causal`, the queries are the memory's last positions.
+
+        Returns B, T, D and, when asked, the weights of each head: B, H, T, S.
+        """
+        T, S = query_BHTK.shape[2], memory.key_BHSK.shape[2]
+        if weights or not self._fused(T, S):
+            head_BHTV, weights_BHTS = self._as_written(query_BHTK, memory, padding_BS, causal=causal)
+        elif self.neighbours:
+            head_BHTV, weights_BHTS = self._restricted(query_BHTK, memory, padding_BS, causal=causal), None
+        else:
+            head_BHTV, weights_BHTS = self._kernel(query_BHTK, memory, padding_BS, causal=causal), None
+        concat_BTE = head_BHTV.transpose(1, 2).flatten(2)
+        return self.output(concat_BTE), weights_BHTS if weights else None
+
+    def scores(self, query: Tensor, key: Tensor, distance_TS: Tensor) -> Tensor:
+        """How much each query asks for each key: (…, T, K) and (…, S, K) to (…, T, S)."""
+        if self.additive is not None:  # v · tanh(q + k): Bahdanau et al., 2015, with q and k projected already
+            v = self.additive if query.dim() == 4 else self.additive[:, None]
+            scores = (torch.tanh(query[..., :, None, :] + key[..., None, :, :]) * v).sum(-1)
+        else:
+            scores = query @ key.transpose(-2, -1)
+        if self.relative is not None:
+            scores = scores + self.relative(query, distance_TS)
+        return scores * self.scale
+
+    def _fused(self, T: int, S: int) -> bool:
+        """Whether a path other than the equation as written serves: the two rest on scores being Q K^T, or on T = S."""
+        if self.neighbours:
+            return T == S and 3 * (self.neighbours // 2) < T
+        return self.relative is None and self.additive is None
+
+    def _as_written(
+        self, query_BHTK: Tensor, memory: KeyValue, padding_BS: Tensor | None, *, causal: bool
+    ) -> tuple[Tensor, Tensor]:
+        key_BHSK, value_BHSV = memory
+        distance_TS = distances(query_BHTK.shape[2], key_BHSK.shape[2], query_BHTK.device)
+        mask = visible(distance_TS, causal=causal, neighbours=self.neighbours)
+        if padding_BS is not None:
+            mask = mask & padding_BS[:, None, None, :]
+        scores_BHTS = self.scores(query_BHTK, key_BHSK, distance_TS)
+        return attend(scores_BHTS, value_BHSV, mask)
+
+    def _kernel(self, query_BHTK: Tensor, memory: KeyValue, padding_BS: Tensor | None, *, causal: bool) -> Tensor:
+        key_BHSK, value_BHSV = memory
+        T, S = query_BHTK.shape[2], key_BHSK.shape[2]
+        mask = None if padding_BS is None else padding_BS[:, None, None, :]
+        whole = causal and T == S and mask is None
+        if causal and not whole and T > 1:
+            seen_TS = visible(distances(T, S, query_BHTK.device), causal=True, neighbours=0)
+            mask = seen_TS if mask is None else mask & seen_TS
+        return F.scaled_dot_product_attention(
+            query_BHTK, key_BHSK, value_BHSV, attn_mask=mask, is_causal=whole, scale=self.scale
+        )
+
+    def _restricted(self, query_BHTK: Tensor, memory: KeyValue, padding_BS: Tensor | None, *, causal: bool) -> Tensor:
+        return restricted_attention(
+            query_BHTK, memory, padding_BS, self.scores, causal=causal, neighbours=self.neighbours
+        )
+
+    def _split(self, x_BTE: Tensor) -> Tensor:
+        B, T, E = x_BTE.shape
+        return x_BTE.view(B, T, self.heads, E // self.heads).transpose(1, 2)
+
+    def _turned(self, x_BHTK: Tensor, start: int) -> Tensor:
+        if self.rotary is None:
+            return x_BHTK
+        return rotate(x_BHTK, self.rotary(start, start + x_BHTK.shape[2]))

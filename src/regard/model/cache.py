@@ -1,0 +1,78 @@
+"""What a decoder remembers of the positions it has passed: a value, though its memory is shared while that is safe.
+
+Shapes: B sentences, H heads, S positions, K = d_k, V = d_v.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+from torch import Tensor
+
+FIRST_ROOM = 16  # positions that a new cache has room for; it doubles when they are used up
+
+
+class KeyValue(NamedTuple):
+    """The keys and values of some positions, split into heads."""
+
+    key_BHSK: Tensor
+    value_BHSV: Tensor
+
+    def select(self, rows: Tensor) -> "KeyValue":
+        return KeyValue(self.key_BHSK.index_select(0, rows), self.value_BHSV.index_select(0, rows))
+
+    def last(self, positions: int) -> "KeyValue":
+        return KeyValue(self.key_BHSK[:, :, -positions:], self.value_BHSV[:, :, -positions:])
+
+
+@dataclass
+class _Room:
+    """Tensors with room for more positions than are filled."""
+
+    key_BHRK: Tensor
+    value_BHRV: Tensor
+    filled: int
+
+
+@dataclass(frozen=True)
+class Cache:
+    """The keys and values so far. Appending gives a new cache; the old one still means what it meant.
+
+    As with a slice that grows in place, the two share memory as long as only one of them has been appended to; a second
+    append to the same cache copies first. So decoding step by step copies nothing, and branching is still right.
+    """
+
+    room: _Room | None = None
+    length: int = 0
+
+    def append(self, new: KeyValue) -> "Cache":
+        length = self.length + new.key_BHSK.shape[2]
+        room = self.room
+        if room is None or room.filled != self.length or length > room.key_BHRK.shape[2]:
+            room = self._copy(new, max(FIRST_ROOM, 2 * length))
+        room.key_BHRK[:, :, self.length : length] = new.key_BHSK
+        room.value_BHRV[:, :, self.length : length] = new.value_BHSV
+        room.filled = length
+        return Cache(room, length)
+
+    def _copy(self, like: KeyValue, positions: int) -> _Room:
+        B, H, _, K = like.key_BHSK.shape
+        V = like.value_BHSV.shape[-1]
+        room = _Room(
+            like.key_BHSK.new_empty(B, H, positions, K), like.value_BHSV.new_empty(B, H, positions, V), self.length
+        )
+        if self.room is not None:
+            room.key_BHRK[:, :, : self.length] = self.room.key_BHRK[:, :, : self.length]
+            room.value_BHRV[:, :, : self.length] = self.room.value_BHRV[:, :, : self.length]
+        return room
+
+    @property
+    def content(self) -> KeyValue:
+        assert self.room is not None, "an empty cache has no content"
+        return KeyValue(self.room.key_BHRK[:, :, : self.length], self.room.value_BHRV[:, :, : self.length])
+
+    def select(self, rows: Tensor) -> Self:
+        if self.room is None:
+            return self
+        key_BHRK = self.room.key_BHRK.index_select(0, rows)
+        value_BHRV = self.room.value_BHRV.index_select(0, rows)
+        return type(self)(_Room(key_BHRK, value_BHRV, self.length), self.length)

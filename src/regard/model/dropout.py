@@ -1,0 +1,34 @@
+"""Dropout that costs less than the matrix products around it."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class Dropout(nn.Module):
+    """Section 5.4. On a CPU the chance is a multiple of 1/256, and the scale matches it, so the mean is kept exactly.
+
+    torch's own spends some 12 ns an element on a random float; a random byte costs a twentieth of that.
+    """
+
+    def __init__(self, chance: float) -> None:
+        super().__init__()
+        self.chance = chance
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training or self.chance == 0.0:
+            return x
+        if x.device.type != "cpu":
+            return F.dropout(x, self.chance)
+        return x * keep_scale(x.shape, self.chance).to(x.dtype)
+
+    def extra_repr(self) -> str:
+        return f"chance={self.chance}"
+
+
+def keep_scale(shape: torch.Size, chance: float) -> Tensor:
+    """0 where an element is dropped, 1 / (1 - chance) where it stays."""
+    dropped = min(255, max(1, round(chance * 256)))
+    random = torch.empty((shape.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
+    bytes_ = random.view(torch.uint8)[: shape.numel()].view(shape)
+    return (bytes_ >= dropped).to(torch.float32).mul_(256 / (256 - dropped))

@@ -1,0 +1,118 @@
+"""The layers of the encoder and the decoder (section 3.1) and the feed-forward network (section 3.3).
+
+Shapes: B sentences, S source positions, T target positions, D = d_model, K = d_k, V = d_v.
+"""
+
+from torch import Tensor, nn
+
+from regard.config import ModelConfig
+from regard.model.attention import MultiHeadAttention
+from regard.model.cache import Cache, KeyValue
+from regard.model.dropout import Dropout
+
+ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU}
+
+
+class FeedForward(nn.Module):
+    """Equation 2: FFN(x) = max(0, x W1 + b1) W2 + b2, the same at every position."""
+
+    def __init__(self, d_model: int, d_ff: int, activation: str = "relu") -> None:
+        super().__init__()
+        self.inner = nn.Linear(d_model, d_ff)
+        self.activation = ACTIVATIONS[activation]()
+        self.outer = nn.Linear(d_ff, d_model)
+
+    def forward(self, x_BTD: Tensor) -> Tensor:
+        output: Tensor = self.outer(self.activation(self.inner(x_BTD)))
+        return output
+
+
+class AddNorm(nn.Module):
+    """What stands around every sub-layer: LayerNorm(x + Dropout(Sublayer(x))) (sections 3.1 and 5.4).
+
+    With pre-norm (not the paper) it is x + Dropout(Sublayer(LayerNorm(x))). So: y = sublayer(around.enter(x)), then
+    x = around.leave(x, y).
+    """
+
+    def __init__(self, d_model: int, dropout: float, norm: str) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(d_model)
+        self.dropout = Dropout(dropout)
+        self.pre = norm == "pre"
+
+    def enter(self, x_BTD: Tensor) -> Tensor:
+        normed: Tensor = self.norm(x_BTD) if self.pre else x_BTD
+        return normed
+
+    def leave(self, x_BTD: Tensor, y_BTD: Tensor) -> Tensor:
+        sum_BTD: Tensor = x_BTD + self.dropout(y_BTD)
+        return sum_BTD if self.pre else self.norm(sum_BTD)
+
+
+def _self_attention(config: ModelConfig) -> MultiHeadAttention:
+    return MultiHeadAttention(
+        config.d_model,
+        config.heads,
+        config.d_k,
+        config.d_v,
+        score=config.score,
+        rotary=config.positions == "rotary",
+        relative_distance=config.relative_distance if config.positions == "relative" else 0,
+        neighbours=config.neighbours,
+    )
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, then feed-forward."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.attention = _self_attention(config)
+        self.around_attention = AddNorm(config.d_model, config.dropout, config.norm)
+        self.feed_forward = FeedForward(config.d_model, config.d_ff, config.activation)
+        self.around_feed_forward = AddNorm(config.d_model, config.dropout, config.norm)
+
+    def forward(self, x_BSD: Tensor, mask_BS: Tensor, *, weights: bool = False) -> tuple[Tensor, Tensor | None]:
+        entered = self.around_attention.enter(x_BSD)
+        query, memory = self.attention.queries(entered), self.attention.keys_values(entered)
+        attended, weights_BHSS = self.attention(query, memory, mask_BS, weights=weights)
+        x_BSD = self.around_attention.leave(x_BSD, attended)
+
+        x_BSD = self.around_feed_forward.leave(x_BSD, self.feed_forward(self.around_feed_forward.enter(x_BSD)))
+        return x_BSD, weights_BHSS
+
+
+class DecoderLayer(nn.Module):
+    """Masked self-attention, attention over the encoder's output, feed-forward."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.attention = _self_attention(config)
+        self.around_attention = AddNorm(config.d_model, config.dropout, config.norm)
+        self.cross = MultiHeadAttention(config.d_model, config.heads, config.d_k, config.d_v, score=config.score)
+        self.around_cross = AddNorm(config.d_model, config.dropout, config.norm)
+        self.feed_forward = FeedForward(config.d_model, config.d_ff, config.activation)
+        self.around_feed_forward = AddNorm(config.d_model, config.dropout, config.norm)
+
+    def forward(
+        self, x_BTD: Tensor, cache: Cache | None, memory: KeyValue, mask_BS: Tensor, *, weights: bool = False
+    ) -> tuple[Tensor, Cache | None, tuple[Tensor | None, Tensor | None]]:
+        """One layer for T further positions; without a cache they are the first, and are not remembered.
+
+        Padding of the target needs no mask of its own: it stands on the right, where the causal mask hides it.
+        """
+        entered = self.around_attention.enter(x_BTD)
+        start = cache.length if cache is not None else 0
+        own = self.attention.keys_values(entered, start)
+        if cache is not None:
+            cache = cache.append(own)
+            own = cache.content
+        attended, own_BHTT = self.attention(self.attention.queries(entered, start), own, causal=True, weights=weights)
+        x_BTD = self.around_attention.leave(x_BTD, attended)
+
+        query = self.cross.queries(self.around_cross.enter(x_BTD))
+        attended, cross_BHTS = self.cross(query, memory, mask_BS, weights=weights)
+        x_BTD = self.around_cross.leave(x_BTD, attended)
+
+        x_BTD = self.around_feed_forward.leave(x_BTD, self.feed_forward(self.around_feed_forward.enter(x_BTD)))
+        return x_BTD, cache, (own_BHTT, cross_BHTS)

@@ -1,0 +1,127 @@
+"""A model on disk: a folder of plain files, checked before use. Nothing in it is a pickle; no code runs on load."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from regard import __version__
+from regard.config import Config, DecodeConfig, ModelConfig, check
+from regard.errors import UserError
+from regard.files import check_manifest, read_json, whole_directory, write_bytes, write_json
+from regard.model.build import build
+from regard.model.seq2seq import Seq2Seq
+
+FORMAT = 1
+CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
+SUBWORDS = ("subwords.model", "source.subwords.model", "target.subwords.model")
+SUBWORDS_LIMIT = 64 << 20
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A model as it was saved, with what belongs to it."""
+
+    model: Seq2Seq
+    config: ModelConfig
+    decode: DecodeConfig
+    languages: tuple[str | None, str | None]
+    """Source and target, as codes such as `en`."""
+    subwords: dict[str, bytes]
+    """By file name: `subwords.model` for both languages, or `source.` and `target.subwords.model`."""
+
+
+def save_model(
+    directory: Path,
+    model: Seq2Seq,
+    config: Config,
+    subwords: Mapping[str, bytes],
+    *,
+    languages: tuple[str | None, str | None] = (None, None),
+    card: str = "",
+    dtype: torch.dtype = torch.float32,
+    replace: bool = False,
+) -> None:
+    """Write a model whole or not at all."""
+    assert set(subwords) <= set(SUBWORDS), f"unknown subword files {sorted(subwords)}"
+    description = {
+        "format": FORMAT,
+        "regard": __version__,
+        "torch": torch.__version__,
+        "languages": {"source": languages[0], "target": languages[1]},
+        "model": config.model.model_dump(),
+        "decode": config.decode.model_dump(),
+    }
+    weights = {name: tensor.detach().to("cpu", dtype).contiguous() for name, tensor in model.state_dict().items()}
+    with whole_directory(directory, replace=replace) as temporary:
+        write_json(temporary / CONFIG, description)
+        save_file(weights, temporary / WEIGHTS, metadata={"format": "pt"})
+        write_bytes(temporary / CARD, (card or f"# A regard model\n\nMade by regard {__version__}.\n").encode())
+        for name, content in subwords.items():
+            write_bytes(temporary / name, content)
+
+
+def load_model(directory: Path, device: torch.device | str = "cpu") -> Saved:
+    """Read a model; anything changed, missing, hostile or from a newer version is a UserError."""
+    if not directory.is_dir():
+        raise UserError(f"{directory}: no such folder; give the folder of a saved model, such as runs/x/model")
+    check_manifest(directory)
+    description = read_json(directory / CONFIG)
+    config, decode, languages = _describe(description, directory / CONFIG)
+    model = _with_weights(config, directory / WEIGHTS)
+    subwords = {name: _subwords(directory / name) for name in SUBWORDS if (directory / name).exists()}
+    return Saved(model.to(device).eval(), config, decode, languages, subwords)
+
+
+def _describe(description: Any, origin: Path) -> tuple[ModelConfig, DecodeConfig, tuple[str | None, str | None]]:
+    if not isinstance(description, dict) or not isinstance(description.get("format"), int):
+        raise UserError(f"{origin}: does not describe a regard model; give the folder of a saved model")
+    if description["format"] != FORMAT:
+        raise UserError(
+            f"{origin}: format {description['format']}, made by regard {description.get('regard')}, "
+            f"is not one that regard {__version__} reads (format {FORMAT}); install the version that made it"
+        )
+    languages = description.get("languages")
+    if not isinstance(languages, dict):
+        raise UserError(f"{origin}: languages is missing; restore the file from a copy")
+    source, target = languages.get("source"), languages.get("target")
+    if not all(code is None or isinstance(code, str) for code in (source, target)):
+        raise UserError(f"{origin}: languages must be codes such as 'en'; restore the file from a copy")
+    config = check(ModelConfig, description.get("model"), str(origin))
+    decode = check(DecodeConfig, description.get("decode"), str(origin))
+    return config, decode, (source, target)
+
+
+def _with_weights(config: ModelConfig, path: Path) -> Seq2Seq:
+    """Compare names and shapes with the file's header before allocating anything, then take its tensors as weights."""
+    with torch.device("meta"):
+        model = build(config)
+    expected = {name: list(tensor.shape) for name, tensor in model.state_dict().items()}
+    try:
+        with safe_open(path, framework="pt") as file:
+            names = file.keys()
+            found = {name: list(file.get_slice(name).get_shape()) for name in names}
+            for name in sorted(found.keys() | expected.keys()):
+                if found.get(name) != expected.get(name):
+                    raise UserError(
+                        f"{path}: {name} is {found.get(name, 'missing')} where config.json asks for "
+                        f"{expected.get(name, 'none')}; the two belong to different models"
+                    )
+            weights = {name: file.get_tensor(name).to(torch.float32) for name in expected}
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{path}: not readable as safetensors ({error}); restore it from a copy") from None
+    for name, tensor in weights.items():
+        if not tensor.isfinite().all():
+            raise UserError(f"{path}: {name} holds numbers that are not finite; restore it from a copy")
+    model.load_state_dict(weights, assign=True)
+    return model
+
+
+def _subwords(path: Path) -> bytes:
+    if path.stat().st_size > SUBWORDS_LIMIT:
+        raise UserError(f"{path}: {path.stat().st_size:,} bytes is too large for a vocabulary; restore it from a copy")
+    return path.read_bytes()

@@ -1,0 +1,145 @@
+"""Attention against a plain loop written from the equations, and its faster forms against the equation."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from regard.model.attention import MultiHeadAttention
+from regard.model.masks import distances, visible
+
+torch.manual_seed(0)
+
+
+def loop(layer: MultiHeadAttention, x_TD: Tensor, memory_SD: Tensor, seen_TS: Tensor) -> tuple[Tensor, Tensor]:
+    """Section 3.2.2, one head, one query, one key at a time. The expected value."""
+    heads, d_k = layer.heads, layer.query.out_features // layer.heads
+    d_v = layer.value.out_features // layer.heads
+    outputs, all_weights = [], []
+    for t, x in enumerate(x_TD):
+        parts, rows = [], []
+        for head in range(heads):
+            k, v = slice(head * d_k, (head + 1) * d_k), slice(head * d_v, (head + 1) * d_v)
+            q = layer.query.weight[k] @ x + layer.query.bias[k]
+            scores = []
+            for s, m in enumerate(memory_SD):
+                key = layer.key.weight[k] @ m + layer.key.bias[k]
+                score = (
+                    (torch.tanh(q + key) * layer.additive[head, 0, 0]).sum() if layer.score == "additive" else q @ key
+                )
+                if layer.relative is not None:
+                    most, distance = layer.relative.distance, s - (t + len(memory_SD) - len(x_TD))
+                    score = score + q @ layer.relative.key_RK[max(-most, min(most, distance)) + most]
+                score = score / (math.sqrt(d_k) if layer.score == "scaled" else 1.0)
+                scores.append(score if seen_TS[t, s] else torch.tensor(-math.inf))
+            weights = torch.stack(scores).softmax(0)
+            values = torch.stack([layer.value.weight[v] @ m + layer.value.bias[v] for m in memory_SD])
+            parts.append(weights @ values)
+            rows.append(weights)
+        outputs.append(layer.output.weight @ torch.cat(parts) + layer.output.bias)
+        all_weights.append(torch.stack(rows))
+    return torch.stack(outputs), torch.stack(all_weights, dim=1)
+
+
+KINDS = {
+    "scaled": {},
+    "unscaled": {"score": "unscaled"},
+    "additive": {"score": "additive"},
+    "relative": {"relative_distance": 2},
+    "neighbours": {"neighbours": 4},
+    "neighbours-additive": {"neighbours": 4, "score": "additive"},
+    "additive-relative": {"score": "additive", "relative_distance": 2},
+    "neighbours-relative": {"neighbours": 3, "relative_distance": 1},
+    "only itself": {"neighbours": 1},
+}
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_equals_the_loop(kind: str, causal: bool) -> None:
+    layer = MultiHeadAttention(12, 3, 5, 2, **KINDS[kind])
+    x = torch.randn(2, 11, 12)
+    there = torch.ones(2, 11, dtype=torch.bool)
+    there[1, 8:] = False
+    for weights in (False, True):
+        output, recorded = layer(layer.queries(x), layer.keys_values(x), there, causal=causal, weights=weights)
+        assert (recorded is not None) == weights
+        for b, length in enumerate((11, 8)):
+            seen = visible(distances(11, 11), causal=causal, neighbours=layer.neighbours)
+            expected, expected_weights = loop(layer, x[b, :length], x[b, :length], seen[:length, :length])
+            torch.testing.assert_close(output[b, :length], expected, atol=1e-5, rtol=1e-5)
+            if recorded is not None:
+                torch.testing.assert_close(recorded[b, :, :length, :length], expected_weights, atol=1e-6, rtol=1e-5)
+                assert not recorded[b, :, :length, length:].any(), "padding gets no weight"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_queries_at_the_end_of_the_memory(kind: str) -> None:
+    """As in decoding with a cache: the last 3 of 9 positions ask."""
+    layer = MultiHeadAttention(8, 2, 4, 4, **KINDS[kind])
+    x = torch.randn(1, 9, 8)
+    whole, _ = layer(layer.queries(x), layer.keys_values(x), causal=True)
+    last, _ = layer(layer.queries(x[:, 6:], 6), layer.keys_values(x), causal=True)
+    torch.testing.assert_close(last, whole[:, 6:], atol=1e-5, rtol=1e-5)
+
+
+def test_rotary_scores_depend_on_distance_only() -> None:
+    layer = MultiHeadAttention(8, 2, 4, 4, rotary=True)
+    x = torch.randn(1, 6, 8)
+    here, _ = layer(layer.queries(x, 0), layer.keys_values(x, 0), causal=True)
+    there, _ = layer(layer.queries(x, 700), layer.keys_values(x, 700), causal=True)
+    torch.testing.assert_close(here, there, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["scaled", "neighbours", "additive"])
+def test_fused_gradients_equal_the_equations(kind: str) -> None:
+    layer = MultiHeadAttention(8, 2, 4, 4, **KINDS[kind]).double()
+    x = torch.randn(2, 9, 8, dtype=torch.float64, requires_grad=True)
+    there = torch.ones(2, 9, dtype=torch.bool)
+    there[0, 6:] = False
+    gradients = []
+    for weights in (False, True):
+        output, _ = layer(layer.queries(x), layer.keys_values(x), there, weights=weights)
+        gradients.append(torch.autograd.grad(output[there].square().sum(), [x, *layer.parameters()], allow_unused=True))
+    for fast, slow in zip(*gradients, strict=True):
+        torch.testing.assert_close(fast, slow)
+
+
+def test_a_query_that_sees_nothing_is_finite() -> None:
+    layer = MultiHeadAttention(8, 2, 4, 4, neighbours=2)
+    x = torch.randn(1, 40, 8, requires_grad=True)
+    there = torch.ones(1, 40, dtype=torch.bool)
+    there[0, 5:] = False
+    for weights in (False, True):
+        output, _ = layer(layer.queries(x), layer.keys_values(x), there, weights=weights)
+        output[there].sum().backward()
+        assert output.isfinite().all()
+        assert x.grad is not None and x.grad.isfinite().all()
+
+
+def peak(neighbours: int, n: int) -> int:
+    """Bytes that torch allocates at the most for one forward and backward pass."""
+    layer = MultiHeadAttention(16, 1, 16, 16, neighbours=neighbours)
+    x = torch.randn(1, n, 16, requires_grad=True)
+    with torch.profiler.profile(profile_memory=True) as profile:
+        query, memory = layer.queries(x), layer.keys_values(x)
+        # The equation as written, so that both hold their weights for the backward pass, as with any score.
+        output, _ = layer(query, memory, weights=not neighbours)
+        output.sum().backward()
+    held = most = 0
+    for event in sorted(profile.profiler.kineto_results.events(), key=lambda event: event.start_ns()):
+        if event.name() == "[memory]":
+            held += event.nbytes()
+            most = max(most, held)
+    return most
+
+
+def test_restricted_attention_uses_at_most_a_tenth_of_the_memory() -> None:
+    full, restricted = peak(0, 8192), peak(64, 8192)
+    assert full > 8192 * 8192 * 4
+    assert restricted <= full / 10
+
+
+def test_restricted_attention_grows_linearly() -> None:
+    assert peak(64, 8192) < 2.2 * peak(64, 4096)

@@ -1,0 +1,132 @@
+"""What every model promises (DESIGN.md), over every choice of positions, norm and attention."""
+
+from itertools import product
+from typing import Any
+
+import pytest
+import torch
+
+from regard.config import BOS, EOS, PAD, ModelConfig
+from regard.model.build import build
+from regard.model.seq2seq import Seq2Seq
+
+SMALL: dict[str, Any] = {
+    "vocabulary": 40,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "d_model": 16,
+    "d_ff": 24,
+    "heads": 2,
+    "d_k": 6,
+    "d_v": 10,
+    "relative_distance": 3,
+}
+POSITIONS = ("sinusoidal", "learned", "rotary", "relative", "none")
+CHOICES = {
+    f"{positions} {norm} {score} {neighbours}": {**SMALL, **dict(zip(keys, choice, strict=True))}
+    for keys in [("positions", "norm", "score", "neighbours")]
+    for choice in product(POSITIONS, ("post", "pre"), ("scaled", "unscaled", "additive"), (0, 4))
+    for positions, norm, score, neighbours in [choice]
+} | {
+    "separate vocabularies": {**SMALL, "source_vocabulary": 50},
+    "untied": {**SMALL, "tie_projection": False, "share_embeddings": False},
+    "gelu": {**SMALL, "activation": "gelu"},
+    "silu": {**SMALL, "activation": "silu"},
+    "deep and shallow": {**SMALL, "encoder_layers": 3, "decoder_layers": 1},
+}
+
+SOURCE = torch.tensor(
+    [[5, 6, 7, 8, 9, 10, 11, 12, EOS], [13, 14, EOS] + [PAD] * 6, [EOS] + [PAD] * 8, [15] * 6 + [EOS] + [PAD] * 2]
+)
+TARGET = torch.tensor(
+    [[BOS, 5, 9, 7, 30, 8], [BOS, 20, 21, 22, 23, 24], [BOS, 8, 8, 8, 8, 8], [BOS, 31, 32, 33, 34, 35]]
+)
+
+
+@pytest.fixture(params=CHOICES, scope="module")
+def model(request: pytest.FixtureRequest) -> Seq2Seq:
+    torch.manual_seed(3)
+    return build(ModelConfig(**CHOICES[request.param])).eval().requires_grad_(False)
+
+
+def expected(model: Seq2Seq) -> torch.Tensor:
+    return model.logits(model.features(SOURCE, TARGET))
+
+
+def close(actual: torch.Tensor, wanted: torch.Tensor) -> None:
+    torch.testing.assert_close(actual, wanted, atol=2e-5, rtol=1e-4)
+
+
+def test_advance_equals_features_and_logits(model: Seq2Seq) -> None:
+    state = model.start(model.encode(SOURCE), TARGET.shape[1])
+    for position in range(TARGET.shape[1]):
+        logits, state = model.advance(TARGET[:, position : position + 1], state)
+        close(logits[:, 0], expected(model)[:, position])
+        assert state.length == position + 1
+
+
+@pytest.mark.parametrize("cut", range(1, 6))
+def test_a_prefix_at_once_equals_one_by_one(model: Seq2Seq, cut: int) -> None:
+    state = model.start(model.encode(SOURCE), TARGET.shape[1])
+    first, state = model.advance(TARGET[:, :cut], state)
+    second, _ = model.advance(TARGET[:, cut:], state)
+    close(torch.cat((first, second), dim=1), expected(model))
+
+
+def test_padding_changes_nothing(model: Seq2Seq) -> None:
+    for row, length in enumerate((9, 3, 1, 7)):
+        alone = model.logits(model.features(SOURCE[row : row + 1, :length], TARGET[row : row + 1]))
+        close(alone[0], expected(model)[row])
+    longer_source = torch.cat((SOURCE, torch.full((4, 5), PAD)), dim=1)
+    longer_target = torch.cat((TARGET, torch.full((4, 3), PAD)), dim=1)
+    close(model.logits(model.features(longer_source, longer_target))[:, : TARGET.shape[1]], expected(model))
+
+
+def test_future_tokens_change_nothing(model: Seq2Seq) -> None:
+    for position in range(1, TARGET.shape[1]):
+        changed = TARGET.clone()
+        changed[:, position:] = 39
+        logits = model.logits(model.features(SOURCE, changed))
+        close(logits[:, :position], expected(model)[:, :position])
+        assert not torch.allclose(logits[:, position:], expected(model)[:, position:], atol=1e-4)
+
+
+def test_select_repeats_reorders_and_drops(model: Seq2Seq) -> None:
+    rows = torch.tensor([3, 1, 1, 0, 3])
+    _, state = model.advance(TARGET[:, :2], model.start(model.encode(SOURCE), 6))
+    logits, _ = model.advance(TARGET[rows, 2:4], state.select(rows))
+    close(logits, expected(model)[rows, 2:4])
+
+
+def test_a_state_is_a_value(model: Seq2Seq) -> None:
+    """Two ways on from one state, taken in turn, do not disturb each other."""
+    _, state = model.advance(TARGET[:, :2], model.start(model.encode(SOURCE), 6))
+    _, left = model.advance(TARGET[:, 2:3], state)
+    _, right = model.advance(torch.full((4, 1), 39), state)
+    assert state.length == 2 and left.length == right.length == 3
+    close(model.advance(TARGET[:, 3:4], left)[0][:, 0], expected(model)[:, 3])
+    other = TARGET.clone()
+    other[:, 2] = 39
+    wanted = model.logits(model.features(SOURCE, other))[:, 3]
+    close(model.advance(TARGET[:, 3:4], right)[0][:, 0], wanted)
+
+
+def test_recorded_attention_is_what_the_model_does(model: Seq2Seq) -> None:
+    recorded = model.attentions(SOURCE, TARGET)
+    for kind, queries, keys in ((recorded.encoder, 9, 9), (recorded.decoder, 6, 6), (recorded.cross, 6, 9)):
+        for weights in kind:
+            assert weights.shape == (4, 2, queries, keys)
+    for weights in recorded.cross:
+        torch.testing.assert_close(weights.sum(-1), torch.ones(4, 2, 6))
+        assert weights[1, :, :, 3:].abs().max() == 0, "padding gets no weight"
+    for weights in recorded.decoder:
+        assert weights.triu(1).abs().max() == 0, "the future gets no weight"
+
+
+def test_training_reaches_every_parameter(model: Seq2Seq) -> None:
+    torch.manual_seed(1)
+    trained = build(model.config).train()  # type: ignore[arg-type]
+    features = trained.features(SOURCE, TARGET)
+    trained.logits(features).logsumexp(-1).sum().backward()
+    for name, parameter in trained.named_parameters():
+        assert parameter.grad is not None and parameter.grad.isfinite().all(), name

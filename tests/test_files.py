@@ -1,0 +1,120 @@
+"""Whole or absent, checked, one writer."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from regard.errors import UserError
+from regard.files import check_manifest, one_writer, read_json, whole_directory, write_bytes, write_json
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_write_bytes_replaces_whole(tmp_path: Path) -> None:
+    path = tmp_path / "파일"
+    write_bytes(path, b"one")
+    write_bytes(path, b"two")
+    assert path.read_bytes() == b"two" and names(tmp_path) == ["파일"]
+
+
+def test_write_bytes_keeps_the_old_on_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "f"
+    write_bytes(path, b"one")
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write_bytes(path, b"two")
+    assert path.read_bytes() == b"one" and names(tmp_path) == ["f"]
+
+
+def test_json(tmp_path: Path) -> None:
+    write_json(tmp_path / "j", {"말": [1, None]})
+    assert read_json(tmp_path / "j") == {"말": [1, None]}
+    for content in (b"{", b"\xff\xfe", b"[" * 100_000):
+        (tmp_path / "j").write_bytes(content)
+        with pytest.raises(UserError, match="not valid JSON"):
+            read_json(tmp_path / "j")
+    with pytest.raises(UserError, match="no such file"):
+        read_json(tmp_path / "absent")
+    with pytest.raises(UserError, match="is a file where a folder is expected"):
+        read_json(tmp_path / "j" / "inside")
+
+
+class TestWholeDirectory:
+    def test_appears_with_its_manifest(self, tmp_path: Path) -> None:
+        final = tmp_path / "a" / "b"
+        with whole_directory(final) as temporary:
+            (temporary / "x").write_text("x")
+            (temporary / "deep").mkdir()
+            (temporary / "deep" / "y").write_text("yy")
+            assert not final.exists()
+        check_manifest(final)
+        listed = json.loads((final / "manifest.json").read_text())["files"]
+        assert {name: entry["size"] for name, entry in listed.items()} == {"x": 1, "deep/y": 2}
+        assert names(final.parent) == ["b"]
+
+    def test_an_error_leaves_nothing(self, tmp_path: Path) -> None:
+        with pytest.raises(KeyboardInterrupt), whole_directory(tmp_path / "d") as temporary:
+            (temporary / "x").write_text("x")
+            raise KeyboardInterrupt
+        assert names(tmp_path) == []
+
+    def test_an_error_while_replacing_keeps_the_old(self, tmp_path: Path) -> None:
+        with whole_directory(tmp_path / "d") as temporary:
+            (temporary / "x").write_text("old")
+        with pytest.raises(OSError, match="full"), whole_directory(tmp_path / "d", replace=True) as temporary:
+            raise OSError("full")
+        assert (tmp_path / "d" / "x").read_text() == "old" and names(tmp_path) == ["d"]
+
+    def test_what_a_killed_attempt_left_is_cleared(self, tmp_path: Path) -> None:
+        (tmp_path / ".d.partial").mkdir()
+        (tmp_path / ".d.partial" / "half").write_text("half")
+        with whole_directory(tmp_path / "d") as temporary:
+            (temporary / "x").write_text("x")
+        assert names(tmp_path / "d") == ["manifest.json", "x"] and names(tmp_path) == ["d"]
+
+    def test_killed_between_the_renames(self, tmp_path: Path) -> None:
+        with whole_directory(tmp_path / ".d.old") as temporary:
+            (temporary / "x").write_text("old")
+        with pytest.raises(UserError, match="exists already"), whole_directory(tmp_path / "d"):
+            pass
+        assert (tmp_path / "d" / "x").read_text() == "old"
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda folder: (folder / "x").write_text("Y"), "x: its bytes differ"),
+        (lambda folder: (folder / "x").write_text("longer"), "x: 6 bytes where the manifest says 1"),
+        (lambda folder: (folder / "x").unlink(), "x: missing"),
+        (lambda folder: (folder / "manifest.json").write_text("[]"), "does not list"),
+        (lambda folder: (folder / "manifest.json").write_text('{"files": {"x": 3}}'), "does not list"),
+    ],
+)
+def test_damage_is_noticed(tmp_path: Path, damage, message: str) -> None:
+    with whole_directory(tmp_path / "d") as temporary:
+        (temporary / "x").write_text("x")
+    damage(tmp_path / "d")
+    with pytest.raises(UserError, match=message):
+        check_manifest(tmp_path / "d")
+
+
+def test_one_writer(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from regard.files import one_writer\n"
+        "with one_writer(Path(sys.argv[1])): print('in')"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "d")]
+    with one_writer(tmp_path / "d"):
+        refused = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert refused.returncode != 0 and "another regard process" in refused.stderr
+    assert subprocess.run(command, capture_output=True, text=True, check=False).stdout == "in\n"
+    assert names(tmp_path) == []
