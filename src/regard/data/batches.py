@@ -1,0 +1,276 @@
+"""From prepared pairs to batches: similar lengths together, a fresh order each epoch, and nothing to remember.
+
+Which pairs come in which batch is a pure function of the corpora, batch_tokens, the seed and a Position. So a run
+resumes at the exact batch, and any number of processes divide the same stream. Planning reads lengths only; token ids
+are read when a batch is built, by the process that owns it.
+
+An epoch is cut into windows of at most about a million pairs, so that memory stays flat however large the corpora are.
+A window holds the same share of every corpus. Its pairs are laid out by length (layout.py), cut into batches, and the
+batches shuffled.
+
+Shapes: B pairs of a batch, S source positions, T target positions, L either of these, N pairs of a window.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.config import BOS, EOS, PAD
+from regard.data.layout import Integers, lay_out
+from regard.errors import UserError
+
+WINDOW = 1 << 20
+BLOCK = 256
+
+Ids = NDArray[np.integer[Any]]
+
+
+class Pairs(Protocol):
+    """What batches need of a prepared corpus: regard.data.prepared.Split."""
+
+    @property
+    def weight(self) -> float: ...
+    def __len__(self) -> int: ...
+    def lengths(self, indices: Integers, /) -> tuple[Ids, Ids]: ...
+    def pair(self, index: int, /) -> tuple[Ids, Ids]: ...
+
+
+class Position(NamedTuple):
+    """A place in the endless stream, each part counted from 0. A checkpoint keeps it."""
+
+    epoch: int = 0
+    window: int = 0
+    batch: int = 0
+
+
+START = Position()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which pairs a batch holds, before any of their tokens is read. Lengths are without BOS and EOS."""
+
+    position: Position
+    after: Position
+    corpus_B: Integers
+    index_B: Integers
+    source_B: Integers
+    target_B: Integers
+
+    @property
+    def source_tokens(self) -> int:
+        """Real source tokens, each sentence's EOS among them."""
+        return int(self.source_B.sum()) + len(self.source_B)
+
+    @property
+    def target_tokens(self) -> int:
+        """Tokens that the model is asked to predict: those of the target, and each sentence's EOS."""
+        return int(self.target_B.sum()) + len(self.target_B)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Pairs as tensors, padded on the right.
+
+    Training feeds the decoder target_BT[:, :-1] and expects target_BT[:, 1:].
+    """
+
+    plan: Plan
+    source_BS: Tensor
+    """Ids and EOS."""
+    target_BT: Tensor
+    """BOS, ids and EOS."""
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The corpus and the index of each row, for the log."""
+        return list(zip(self.plan.corpus_B.tolist(), self.plan.index_B.tolist(), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one process needs for one update of the weights. The token counts are those of all processes together."""
+
+    batches: tuple[Batch, ...]
+    position: Position
+    after: Position
+    """Where the next step begins."""
+    source_tokens: int
+    target_tokens: int
+
+
+class Batches:
+    """The endless stream of training batches.
+
+    A batch has rows × longest source <= batch_tokens and rows × longest target <= batch_tokens, EOS counted in both.
+
+    A corpus of weight w and n pairs is passed over again and again, each time in another order, and epoch e takes the
+    visits from round(e·w·n) to round((e+1)·w·n). So weight 1 gives each pair exactly once an epoch, 2 exactly twice,
+    0.5 half of them and then the other half; and at no time has a pair come more than once oftener than another.
+
+    A corpus larger than a window is reordered by blocks of consecutive pairs, so that the reading of a window touches
+    that window's share of the disk and not a page for each pair.
+    """
+
+    def __init__(
+        self, splits: Sequence[Pairs], *, batch_tokens: int, seed: int, window: int = WINDOW, block: int = BLOCK
+    ) -> None:
+        assert batch_tokens > 0 and window > 0 and block > 0
+        if sum(split.weight * len(split) for split in splits) < 1:
+            raise UserError("the corpora hold no pair for an epoch to visit; add pairs or raise their weights")
+        # All of it now, so that a long run can't meet an over-long pair on its third day.
+        for corpus, split in enumerate(splits):
+            _check_lengths(split, corpus, batch_tokens, window)
+        self.splits = tuple(splits)
+        self.batch_tokens = batch_tokens
+        self.seed = seed
+        self.window = window
+        self.block = block
+
+    def steps(self, start: Position = START, *, group: int = 1, rank: int = 0, world: int = 1) -> Iterator[Step]:
+        """From `start`, each step's share of process `rank` of `world`.
+
+        One step consumes `group` consecutive batches of the stream, also across the end of an epoch. Process r builds
+        those at r, r + world, …: with a group that `world` does not divide some processes get one batch fewer.
+        """
+        assert group > 0 and 0 <= rank < world
+        plans = self.plans(start)
+        while True:
+            chosen = list(islice(plans, group))
+            yield Step(
+                batches=tuple(self.build(plan) for plan in chosen[rank::world]),
+                position=chosen[0].position,
+                after=chosen[-1].after,
+                source_tokens=sum(plan.source_tokens for plan in chosen),
+                target_tokens=sum(plan.target_tokens for plan in chosen),
+            )
+
+    def plans(self, start: Position = START) -> Iterator[Plan]:
+        """The stream from `start` on, the same for every process. It costs one window's planning to begin anywhere."""
+        epoch, window, batch = start
+        if window > 0 and window >= self._windows(epoch):
+            raise _foreign(start)
+        while True:
+            for number in range(window, self._windows(epoch)):
+                yield from self._window(epoch, number, batch)
+                batch = 0
+            epoch, window, batch = epoch + 1, 0, 0
+
+    def build(self, plan: Plan) -> Batch:
+        """Read the tokens of a plan."""
+        return _build(self.splits, plan)
+
+    def _visits(self, corpus: int, epoch: int) -> tuple[int, int]:
+        """The first visit of a corpus in an epoch, and the first that is not in it any more."""
+        split = self.splits[corpus]
+        first, end = (math.floor(number * split.weight * len(split) + 0.5) for number in (epoch, epoch + 1))
+        return first, end
+
+    def _windows(self, epoch: int) -> int:
+        visits = (self._visits(corpus, epoch) for corpus in range(len(self.splits)))
+        return -(-sum(end - first for first, end in visits) // self.window)
+
+    def _window(self, epoch: int, window: int, start: int) -> Iterator[Plan]:
+        """The plans of one window from batch `start` on."""
+        windows = self._windows(epoch)
+        parts = []
+        for corpus, split in enumerate(self.splits):
+            first, end = self._visits(corpus, epoch)
+            low, high = (first + (end - first) * number // windows for number in (window, window + 1))
+            parts.append(self._visited(corpus, len(split), low, high))
+        corpus_N = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        index_N = np.concatenate(parts)
+        lengths = [split.lengths(part) for split, part in zip(self.splits, parts, strict=True)]
+        source_N, target_N = (np.concatenate([pair[side] for pair in lengths]).astype(np.int64) for side in (0, 1))
+
+        random = self._random(0, epoch, window)
+        order_N, bounds = lay_out(source_N, target_N, self.batch_tokens, random)
+        columns = [values_N[order_N] for values_N in (corpus_N, index_N, source_N, target_N)]
+        shuffled = random.permutation(len(bounds) - 1)
+        if start > 0 and start >= len(shuffled):
+            raise _foreign(Position(epoch, window, start))
+        last = Position(epoch, window + 1) if window + 1 < windows else Position(epoch + 1)
+        for batch in range(start, len(shuffled)):
+            after = Position(epoch, window, batch + 1) if batch + 1 < len(shuffled) else last
+            rows = slice(bounds[shuffled[batch]], bounds[shuffled[batch] + 1])
+            yield Plan(Position(epoch, window, batch), after, *(values_N[rows] for values_N in columns))
+
+    def _visited(self, corpus: int, size: int, low: int, high: int) -> Integers:
+        """The pairs of a corpus at visits low to high; visit v is number v % size of pass v // size."""
+        # A corpus within a window is read as a whole anyway, so there every pair moves by itself.
+        block = self.block if size > self.window else 1
+        pieces = [np.empty(0, dtype=np.int64)]
+        for number in range(low // size, -(-high // size)) if high > low else ():
+            order = self._random(1, corpus, number).permutation(-(-size // block))
+            ends = np.cumsum(np.minimum(block, size - order * block))
+            begin, end = max(low - number * size, 0), min(high - number * size, size)
+            left, right = np.searchsorted(ends, (begin, end - 1), side="right")
+            indices = (order[left : right + 1, None] * block + np.arange(block)).ravel()
+            before = int(ends[left - 1]) if left else 0
+            pieces.append(indices[indices < size][begin - before : end - before])
+        return np.concatenate(pieces)
+
+    def _random(self, *key: int) -> np.random.Generator:
+        return np.random.Generator(np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=key)))
+
+
+def evaluation_batches(split: Pairs, batch_tokens: int, *, window: int = WINDOW) -> Iterator[Batch]:
+    """Every pair of a split exactly once, similar lengths together, always the same; `plan.index_B` tells which.
+
+    A pair longer than batch_tokens is a batch by itself: a test set is taken as it is.
+    """
+    for number, first in enumerate(range(0, len(split), window)):
+        index_N = np.arange(first, min(first + window, len(split)))
+        source_N, target_N = (lengths_N.astype(np.int64) for lengths_N in split.lengths(index_N))
+        order_N, bounds = lay_out(source_N, target_N, batch_tokens, np.random.default_rng(0))
+        for batch, (begin, end) in enumerate(pairwise(bounds)):
+            rows_B = order_N[begin:end]
+            columns = (np.zeros_like(rows_B), index_N[rows_B], source_N[rows_B], target_N[rows_B])
+            yield _build((split,), Plan(Position(0, number, batch), Position(0, number, batch + 1), *columns))
+
+
+def _foreign(position: Position) -> UserError:
+    return UserError(
+        f"{position} does not exist in this data; resume with the data, weights and batch_tokens of the run"
+    )
+
+
+def _check_lengths(split: Pairs, corpus: int, batch_tokens: int, window: int) -> None:
+    for first in range(0, len(split), window):
+        source_N, target_N = split.lengths(np.arange(first, min(first + window, len(split))))
+        longest_N = np.maximum(source_N, target_N).astype(np.int64) + 1
+        row = int(longest_N.argmax())
+        if longest_N[row] > batch_tokens:
+            raise UserError(
+                f"corpus {corpus}, pair {first + row}, counted from 0: {source_N[row]} source and {target_N[row]} "
+                f"target tokens don't fit into a batch of {batch_tokens}; set batch_tokens to {longest_N[row]} or "
+                "more, or prepare the data with a smaller max_characters"
+            )
+
+
+def _build(splits: Sequence[Pairs], plan: Plan) -> Batch:
+    rows = [
+        splits[corpus].pair(index) for corpus, index in zip(plan.corpus_B.tolist(), plan.index_B.tolist(), strict=True)
+    ]
+    source_BS = _pad([source for source, _ in rows], plan.source_B, [])
+    target_BT = _pad([target for _, target in rows], plan.target_B, [BOS])
+    return Batch(plan, source_BS, target_BT)
+
+
+def _pad(rows: list[Ids], lengths_B: Integers, begin: list[int]) -> Tensor:
+    """Rows of ids between `begin` and EOS, with PAD after them."""
+    end_B = lengths_B + len(begin)
+    ids_BL = np.full((len(rows), int(end_B.max()) + 1), PAD, dtype=np.int64)
+    columns = np.arange(ids_BL.shape[1])
+    # One assignment for all rows: a loop over rows costs more than all the rest.
+    ids_BL[(columns >= len(begin)) & (columns < end_B[:, None])] = np.concatenate(rows)
+    ids_BL[:, : len(begin)] = begin
+    ids_BL[np.arange(len(rows)), end_B] = EOS
+    return torch.from_numpy(ids_BL)
