@@ -1,0 +1,207 @@
+"""Normalised text <-> token ids: a thin layer over sentencepiece that any text survives.
+
+The ids are, in this order: PAD, UNK, BOS, EOS; the tags; the 256 bytes, which spell what no piece can; the pieces.
+"""
+
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
+
+from regard.config import BOS, EOS, PAD, UNK, nearest
+from regard.errors import UserError
+from regard.text import subword_file
+from regard.text.subword_file import MARK, STAND_IN, UNKNOWN_SURFACE, Kind
+
+THREADS = 4  # unigram's sums depend on the number of threads: a fixed one learns the same on every machine
+
+# Sentencepiece reads these as its own: NUL as an end, tab as a boundary, U+2585 as unknown; surrogates are no UTF-8.
+_UNLEARNABLE = re.compile(f"[\0\t{MARK}\u2585{STAND_IN}\ud800-\udfff]")
+# A word of 65,536 characters aborts the process in BPE's trainer, and unigram's takes time quadratic in a sentence.
+# Cut to at most 4,000 bytes, for the trainer leaves out sentences of more than 4,192; and the space that begins each is
+# one character in a thousand, so never among the rare 0.05 % that are left to the bytes.
+_LONGEST_SENTENCE = 1000  # characters
+_MANY = 64  # for a list sentencepiece starts a thread, 90 µs, and then spares about 1 µs of Python a text
+
+
+class Subwords:
+    """A vocabulary: learn it from sentences or load it, encode text, decode ids."""
+
+    def __init__(self, content: bytes, origin: str) -> None:
+        found = subword_file.read(content, origin)
+        self.content = content
+        self.kind: Kind = found.kind
+        self.size = len(found.names)
+        self.tags = found.tags
+        self._origin = origin
+        self._names = found.names
+        self._first_byte = len(subword_file.RESERVED) + len(found.tags)
+        try:
+            self._processor = SentencePieceProcessor(model_proto=content)
+        except (RuntimeError, ValueError) as error:
+            raise UserError(f"{origin}: sentencepiece can't load it ({error}); restore it from a copy") from None
+        assert len(self._processor) == self.size
+
+    @classmethod
+    def train(
+        cls,
+        sentences: Iterable[str],
+        size: int,
+        *,
+        kind: Kind = "bpe",
+        tags: Sequence[str] = (),
+        threads: int | None = None,
+    ) -> "Subwords":
+        """Learn `size` subwords, the reserved ones included, from normalised sentences.
+
+        The same sentences in the same order give the same bytes (for unigram: with the same number of threads).
+        """
+        _check_tags(tags)
+        stream = _Stream(sentences)
+        writer = io.BytesIO()
+        try:
+            SentencePieceTrainer.Train(
+                sentence_iterator=iter(stream),
+                model_writer=writer,
+                model_type=kind,
+                vocab_size=size,
+                control_symbols=list(tags),
+                pad_id=PAD,
+                unk_id=UNK,
+                bos_id=BOS,
+                eos_id=EOS,
+                unk_surface=UNKNOWN_SURFACE,
+                byte_fallback=True,
+                normalization_rule_name="identity",  # text comes normalised, and must come back as it came
+                remove_extra_whitespaces=False,
+                split_digits=True,  # numbers are copied figure by figure, and take no place in the vocabulary
+                max_sentencepiece_length=subword_file.LONGEST_PIECE,
+                num_threads=threads or THREADS,
+                minloglevel=5,  # nothing on stderr
+            )
+        except (RuntimeError, ValueError) as error:
+            if stream.failure is not None:
+                raise stream.failure from None
+            raise _explain(error, size, stream.count) from error
+        return cls(subword_file.rebuild(writer.getvalue(), kind), "the trained subwords")
+
+    @classmethod
+    def load(cls, path: Path) -> "Subwords":
+        try:
+            with path.open("rb") as file:
+                content = file.read(subword_file.LARGEST_FILE + 1)
+        except FileNotFoundError:
+            raise UserError(f"{path}: no such file; is {path.parent} the folder you meant?") from None
+        except (IsADirectoryError, NotADirectoryError):
+            raise UserError(f"{path}: a file is expected here; give the path of a subword model") from None
+        except PermissionError:
+            raise UserError(f"{path}: may not be read; change its permissions") from None
+        return cls.from_bytes(content, str(path))
+
+    @classmethod
+    def from_bytes(cls, content: bytes, origin: str) -> "Subwords":
+        """A model from its bytes; `origin` names them in an error."""
+        return cls(content, origin)
+
+    def tag(self, name: str) -> int:
+        """The id of a reserved token such as <2de>."""
+        if name in self.tags:
+            return len(subword_file.RESERVED) + self.tags.index(name)
+        known = f"there are {', '.join(self.tags)}" if self.tags else "it has none"
+        raise UserError(f"{self._origin}: no tag {name!r}{nearest(name, list(self.tags))}; {known}")
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """Each normalised text as ids, without BOS and EOS. No text can spell a reserved token."""
+        texts = _encodable(texts)
+        marked = [index for index, text in enumerate(texts) if MARK in text]
+        for index in marked:
+            texts[index] = texts[index].replace(STAND_IN, "\ufffd").replace(MARK, STAND_IN)
+        encode = self._processor.Encode
+        ids: list[list[int]] = encode(texts, num_threads=1) if len(texts) >= _MANY else [encode(text) for text in texts]
+        for index in marked:
+            self._spell_marks(ids[index])
+        return ids
+
+    def _spell_marks(self, ids: list[int]) -> None:
+        """Put the bytes of U+2581, which sentencepiece would have read as a space, where those of its stand-in are."""
+        stand_in = [self._first_byte + byte for byte in STAND_IN.encode()]
+        mark = [self._first_byte + byte for byte in MARK.encode()]
+        for at in [index for index, number in enumerate(ids) if number == stand_in[0]]:
+            if ids[at : at + 3] == stand_in:
+                ids[at : at + 3] = mark
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of any ids below `size`: PAD, BOS, EOS and tags are nothing, UNK is ⁇, stray bytes are U+FFFD.
+
+        What a model made up may spell control characters in bytes, a line break even: normalise it before you print it.
+        """
+        return str(self._processor.Decode(list(ids)))
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """Each id as its piece, to show: a space is ▁, a byte is <0xE2>."""
+        assert all(number >= 0 for number in ids), "an id is negative"
+        return [self._names[number] for number in ids]
+
+
+class _Stream:
+    """Sentences for the trainer, cut and cleaned; an exception of theirs comes back whole, not as sentencepiece's."""
+
+    def __init__(self, sentences: Iterable[str]) -> None:
+        self.sentences = sentences
+        self.count = 0
+        self.failure: BaseException | None = None
+
+    def __iter__(self) -> Iterator[str | None]:
+        try:
+            for sentence in self.sentences:
+                if not sentence or sentence.isspace():
+                    continue
+                self.count += 1
+                clean = _UNLEARNABLE.sub(" ", sentence)
+                if len(clean) <= _LONGEST_SENTENCE:
+                    yield clean
+                else:
+                    for at in range(0, len(clean), _LONGEST_SENTENCE):
+                        yield clean[at : at + _LONGEST_SENTENCE]
+        except BaseException as error:
+            self.failure = error
+            yield None  # no sentence: the trainer stops here instead of learning from the half that came
+
+
+def _encodable(texts: Sequence[str]) -> list[str]:
+    """The texts in a list of our own; of texts that were not normalised, what can be written as UTF-8."""
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        return [re.sub("[\ud800-\udfff]", "\ufffd", text) for text in texts]
+    return list(texts)
+
+
+def _check_tags(tags: Sequence[str]) -> None:
+    for tag in tags:
+        if not subword_file.is_tag(tag):
+            raise UserError(
+                f"tag {tag!r} is not of the form <name>; write it short, like <2de>, without spaces or commas"
+            )
+        if tag in subword_file.BYTES or any(tag == name for name, _ in subword_file.RESERVED.values()):
+            raise UserError(f"tag {tag!r} is a token that every vocabulary has already; choose another name")
+    if len(set(tags)) != len(tags):
+        raise UserError(f"a tag is given twice in {', '.join(tags)}; name each once")
+
+
+def _explain(error: Exception, size: int, count: int) -> Exception:
+    """What sentencepiece's complaint means for its user; a complaint that we don't know is a bug, and stays."""
+    if count == 0 or "!sentences_.empty()" in str(error):
+        return UserError("there is no text to learn subwords from; give at least one sentence")
+    if found := re.search(r"too high .*<= (\d+)", str(error)):
+        return UserError(
+            f"the text is too small for a vocabulary of {size:,}: ask for {int(found[1]):,} or fewer, or give more text"
+        )
+    if found := re.search(r"smaller than required_chars\. \d+ vs (\d+)", str(error)):
+        return UserError(
+            f"a vocabulary of {size:,} has no room for the letters of the text and the reserved tokens: "
+            f"ask for {int(found[1]):,} or more"
+        )
+    return error

@@ -1,0 +1,82 @@
+"""Hostile text, and a small subword model of each kind, trained once on lines of English, German and Korean."""
+
+import random
+
+import pytest
+from hypothesis import strategies as st
+
+from regard.text.subwords import Kind, Subwords
+
+TAGS = ("<2de>", "<2ko>")
+SIZE = 450
+
+# What breaks text handling, as whole strings: hypothesis seldom puts the right characters side by side.
+HOSTILE = (
+    "",
+    " ",
+    "\u1112\u1161\u11ab\u1100\u1173\u11af",  # 한글 in jamo that compose
+    "\u1161\u11ab\u1112",  # jamo that don't
+    "e\u0301\u0323 \u0344\u0f73\uff9e",  # marks out of order, marks that are two, a mark in disguise
+    "a" + "\u0301\u0323" * 20,  # more marks than a line may have in a row
+    "\u05e9\u05dc\u05d5\u05dd \u202e\u0645\u0631\u062d\u0628\u0627\u202c \u200f",  # right to left, with overrides
+    "👩\u200d👩\u200d👧\u200d👦🏽 🏳\ufe0f\u200d🌈",  # emoji joined
+    "a\0b\x07\x7f\x9f",
+    "\ud800 \udfff \ud83d\ude00",  # lone surrogates, and two that would be a pair elsewhere
+    "one\u2028two\u2029three\r\nfour\x85five\x0bsix\tseven",
+    "▁",
+    "▁▁ a▁b ▁",
+    "▁\ufdd0▁▅",  # sentencepiece's own signs, and our stand-in for one
+    "\ufffe\uffff\U0001fffe\U0010ffff\ufeff",
+    "<s></s><unk><pad><2de><0x41> <2ko>",
+    "\u00a0\u202f\u3000\u2003 \u00a8 \ufdfa ｶﾞ ﬁ ①",
+    "  two  spaces  ",
+    "\U000e0041\U0010fffd\ue000",
+    "1234567890 12.345,67",
+)
+
+any_character = st.characters(codec=None, categories=None)  # surrogates and noncharacters too
+any_text = st.lists(
+    st.one_of(st.sampled_from(HOSTILE), st.text(any_character, max_size=20), st.text(max_size=20)), max_size=4
+).map("".join)
+
+WHO = (
+    ("old woman", "young man", "teacher", "girl with the red hat", "translator"),
+    ("Die alte Frau", "Der junge Mann", "Die Lehrerin", "Das Mädchen mit dem roten Hut", "Der Übersetzer"),
+    ("할머니가", "젊은 남자가", "선생님이", "빨간 모자를 쓴 소녀가", "번역가가"),
+)
+DOES = (
+    ("sees", "buys", "finds", "counts", "is looking for"),
+    ("sieht", "kauft", "findet", "zählt", "sucht"),
+    ("봅니다", "샀어요", "찾았습니다", "세고 있다", "좋아해요"),
+)
+WHAT = (
+    ("apples", "books", "trees", "bicycles", "words", "questions"),
+    ("Äpfel", "Bücher", "Bäume", "Fahrräder", "Wörter", "große Fragen"),
+    ("사과", "책", "나무", "자전거", "단어", "질문"),
+)
+WHERE = (
+    ("garden", "market", "station", "snow", "street"),
+    ("Garten", "Supermarkt", "Bahnhof", "Schnee", "Straßencafé"),
+    ("정원", "시장", "역", "눈밭", "길"),
+)
+
+
+@pytest.fixture(scope="session")
+def sentences() -> list[str]:
+    """Always the same."""
+    choose = random.Random(1).choice
+    lines = []
+    for _ in range(120):
+        number = str(choose(range(2, 2000)))
+        lines += [
+            f"The {choose(WHO[0])} {choose(DOES[0])} {number} {choose(WHAT[0])} in the {choose(WHERE[0])}.",
+            f"{choose(WHO[1])} {choose(DOES[1])} {number} {choose(WHAT[1])} im {choose(WHERE[1])}.",
+            f"{choose(WHO[2])} {choose(WHERE[2])}에서 {choose(WHAT[2])} {number}개를 {choose(DOES[2])}.",
+        ]
+    return lines
+
+
+@pytest.fixture(scope="session", params=["bpe", "unigram"])
+def subwords(request: pytest.FixtureRequest, sentences: list[str]) -> Subwords:
+    kind: Kind = request.param
+    return Subwords.train(sentences, SIZE, kind=kind, tags=TAGS)
