@@ -1,16 +1,20 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+EXTRAS := benchmark,dev,paper,tensorboard
+
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: setup demo test test-slow check format clean
 
 setup: $(READY)
 
-# torch first and alone: its pinned build must not be reconsidered while the rest is resolved.
+# torch first and alone: pip then takes its pinned build, whatever the others would have asked for.
 $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet torch
+	$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS)]'
 	@touch $(READY)
 
 demo: setup
