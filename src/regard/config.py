@@ -5,13 +5,15 @@ does. A preset is a name for a few changed fields (presets.toml); a run file is 
 """
 
 import difflib
+import re
 import tomllib
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from regard.errors import UserError
 
@@ -125,6 +127,26 @@ class TrainConfig(Frozen):
     """Clip gradients to this norm; the paper does not."""
     average_last: Count = 5
     """The model that is used is the mean of this many last checkpoints."""
+    moving_average: Rate | None = None
+    """Also keep a moving average of the weights with this decay, such as 0.999, and use it instead."""
+
+    checkpoint_every: Count = 1000
+    """Steps between checkpoints; each begins with a validation."""
+    keep_last: Count = 5
+    """Checkpoints kept besides the best; at least average_last of them are."""
+    log_every: Count = 50
+    """Steps between lines of the log; figures are means over them."""
+    patience: Count | None = None
+    """Stop after this many validations without a better loss."""
+    bad_steps: Count = 10
+    """Stop after this many steps in a row whose loss or gradient was not finite; each of them is skipped."""
+
+    precision: Literal["float32", "bf16"] = "float32"
+    """bf16: matrix products in bfloat16 by autocast, for GPUs; weights and sums stay in float32."""
+    compile: bool = False
+    """Let torch.compile make kernels for the model first; needs a compiler, and pays off on GPUs."""
+    sharding: Literal["ddp", "fsdp"] = "ddp"
+    """With several processes: ddp has the whole model in each; fsdp divides it among them (FSDP2)."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -146,6 +168,8 @@ class DecodeConfig(Frozen):
 class Config(Frozen):
     """One run: a model, its training and its decoding."""
 
+    data: str | None = None
+    """The folder that `regard prepare` made."""
     model: ModelConfig = ModelConfig()
     train: TrainConfig = TrainConfig()
     decode: DecodeConfig = DecodeConfig()
@@ -173,6 +197,13 @@ class CorpusConfig(Frozen):
     tag: str | None = None
     """A reserved token, such as <2de>, put before every source."""
 
+    @field_validator("tag")
+    @classmethod
+    def _check_tag(cls, tag: str | None) -> str | None:
+        if tag is not None and not re.fullmatch(r"<[^\s<>,\"▁]+>", tag):
+            raise ValueError("a tag is written like <2de>, without spaces or commas")
+        return tag
+
 
 class PrepareConfig(Frozen):
     """How text becomes token ids."""
@@ -192,8 +223,8 @@ class PrepareConfig(Frozen):
     filters: FilterConfig = FilterConfig()
     skip_invalid: bool = False
     """Count lines that can't be read and go on, instead of stopping at the first."""
-    sample: Count = 2_000_000
-    """How many sentences of each side the subwords are learned from, at most."""
+    sample: Count = 500_000
+    """How many pairs the subwords are learned from, at most."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
 
 
@@ -247,6 +278,22 @@ def read(path: Path, **changes: dict[str, Any]) -> Config:
         return parse(values, str(path), changes)
     under = {key: section for key, section in _row(str(name)).items() if key != "paper"}
     return parse(under, str(path), values, changes)
+
+
+def settings(assignments: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """`train.steps=1000` and the like, by section; values are written as in TOML, and a bare word is a string."""
+    changes: dict[str, dict[str, Any]] = {}
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        section, dot, field = key.strip().partition(".")
+        if not (equals and dot and section and field):
+            raise UserError(f"{assignment!r} does not set anything; write SECTION.KEY=VALUE, such as train.steps=1000")
+        try:
+            parsed = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            parsed = value.strip()
+        changes.setdefault(section, {})[field] = parsed
+    return changes
 
 
 def parse(values: dict[str, Any], origin: str, *changes: dict[str, dict[str, Any]]) -> Config:

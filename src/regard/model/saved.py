@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
+from torch import Tensor
 
 from regard import __version__
 from regard.config import Config, DecodeConfig, ModelConfig, check
@@ -47,6 +48,22 @@ def save_model(
     replace: bool = False,
 ) -> None:
     """Write a model whole or not at all."""
+    weights = {name: tensor.detach() for name, tensor in model.state_dict().items()}
+    with whole_directory(directory, replace=replace) as temporary:
+        write_model(temporary, weights, config, subwords, languages=languages, card=card, dtype=dtype)
+
+
+def write_model(
+    directory: Path,
+    weights: Mapping[str, Tensor],
+    config: Config,
+    subwords: Mapping[str, bytes],
+    *,
+    languages: tuple[str | None, str | None] = (None, None),
+    card: str = "",
+    dtype: torch.dtype = torch.float32,
+) -> None:
+    """Write a model's files into a folder that somebody else makes whole."""
     assert set(subwords) <= set(SUBWORDS), f"unknown subword files {sorted(subwords)}"
     description = {
         "format": FORMAT,
@@ -56,13 +73,12 @@ def save_model(
         "model": config.model.model_dump(),
         "decode": config.decode.model_dump(),
     }
-    weights = {name: tensor.detach().to("cpu", dtype).contiguous() for name, tensor in model.state_dict().items()}
-    with whole_directory(directory, replace=replace) as temporary:
-        write_json(temporary / CONFIG, description)
-        save_file(weights, temporary / WEIGHTS, metadata={"format": "pt"})
-        write_bytes(temporary / CARD, (card or f"# A regard model\n\nMade by regard {__version__}.\n").encode())
-        for name, content in subwords.items():
-            write_bytes(temporary / name, content)
+    write_json(directory / CONFIG, description)
+    tensors = {name: tensor.to("cpu", dtype).contiguous() for name, tensor in weights.items()}
+    save_file(tensors, directory / WEIGHTS, metadata={"format": "pt"})
+    write_bytes(directory / CARD, (card or f"# A regard model\n\nMade by regard {__version__}.\n").encode())
+    for name, content in subwords.items():
+        write_bytes(directory / name, content)
 
 
 def load_model(directory: Path, device: torch.device | str = "cpu") -> Saved:

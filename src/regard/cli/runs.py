@@ -1,0 +1,69 @@
+"""`regard runs`: training runs beside each other, in a table and a plot."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def runs(
+    folders: Annotated[list[Path], typer.Argument(help="Folders of training runs.")],
+    plot: Annotated[Path | None, typer.Option(help="Draw the curves of loss into this .svg or .png file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Compare training runs: how far they are, their last losses, their best validation, their speed."""
+    from regard.train.history import read_history
+
+    histories = [read_history(folder) for folder in folders]
+    if plot is not None:
+        _draw(histories, plot)
+    if as_json:
+        typer.echo(json.dumps({history["run"]: history["summary"] for history in histories}))
+    else:
+        _print(histories)
+
+
+def _print(histories: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table()
+    table.add_column("run")
+    keys = ["step", "steps", "loss", "validation_perplexity", "best_step", "tokens_per_second", "hours", "differs"]
+    for key in keys:
+        table.add_column(key.replace("_", " "), justify="left" if key == "differs" else "right")
+    for history in histories:
+        cells = [history["summary"].get(key) for key in keys]
+        shown = (
+            f"{cell:,.3f}"
+            if isinstance(cell, float)
+            else ""
+            if cell is None
+            else f"{cell:,}"
+            if isinstance(cell, int)
+            else str(cell)
+            for cell in cells
+        )
+        table.add_row(history["run"], *shown)
+    Console().print(table)
+
+
+def _draw(histories: list[dict[str, Any]], plot: Path) -> None:
+    from regard.errors import UserError
+
+    if plot.suffix not in (".svg", ".png", ".pdf"):
+        raise UserError(f"{plot}: a plot ends in .svg, .png or .pdf")
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise UserError("--plot needs matplotlib; pip install 'regard[paper]'") from None
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    axes = figure.subplots()
+    for history in histories:
+        (line,) = axes.plot(*history["training"], alpha=0.5, linewidth=1)
+        axes.plot(*history["validation"], color=line.get_color(), marker=".", label=history["run"])
+    axes.set_xlabel("step")
+    axes.set_ylabel("negative log-likelihood per token (thin: training, dotted: validation)")
+    axes.legend()
+    figure.savefig(plot)

@@ -1,0 +1,113 @@
+"""`regard train`: prepared data to a model of one's own; the same command goes on where a stopped run was."""
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from regard.config import Config
+    from regard.model.saved import Saved
+
+
+def train(
+    file: Annotated[Path | None, typer.Argument(metavar="[RUN.toml]", help="A run file; or name a --preset.")] = None,
+    preset: Annotated[str | None, typer.Option(help="Named settings, such as tiny, small, base or big.")] = None,
+    data: Annotated[Path | None, typer.Option(help="The folder that `regard prepare` made.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The run's folder; one that is there goes on.")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, such as train.steps=1000."),
+    ] = None,
+    start: Annotated[
+        Path | None, typer.Option("--from", metavar="MODEL", help="Fine-tune this model instead of starting at random.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over; the run that --out holds is removed.")] = False,
+    tensorboard: Annotated[
+        bool, typer.Option("--tensorboard", help="Write TensorBoard events into the run, too.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object at the end.")] = False,
+) -> None:
+    """Train a model. Run the same command again after a stop or a crash, and it goes on where it was."""
+    from regard.cli.watch import watch
+    from regard.errors import UserError
+
+    if out is None:
+        raise UserError("say where the run is kept with --out, such as --out runs/first")
+    config = _config(file, preset, set_ or [])
+    folder = data or (Path(config.data) if config.data else None)
+    if folder is None:
+        raise UserError("say what to train on with --data, a folder that `regard prepare` made")
+    from regard.data.prepared import Prepared
+
+    prepared = Prepared.open(folder)
+    from regard.train.loop import train as run
+    from regard.train.run import LOG, settle
+
+    saved = _existing(start)
+    if saved is not None:
+        config = config.model_copy(update={"model": _merged(saved, config, set_ or [])})
+    config = settle(config, prepared)
+    if saved is not None:
+        _check_vocabulary(saved, prepared.target_subwords.content, start)
+    weights = None if saved is None else dict(saved.model.state_dict())
+    with watch(config.train.steps, out, tensorboard=tensorboard) as observer:
+        model = run(config, prepared, out, weights=weights, observer=observer, fresh=fresh)
+    if os.environ.get("RANK", "0") == "0":
+        _report(model, out / LOG, as_json=as_json)
+
+
+def _config(file: Path | None, preset: str | None, assignments: list[str]) -> "Config":
+    from regard.config import preset as named
+    from regard.config import read, settings
+    from regard.errors import UserError
+
+    if (file is None) == (preset is None):
+        raise UserError("name either a run file or a --preset, such as --preset tiny")
+    changes = settings(assignments)
+    return read(file, **changes) if file is not None else named(str(preset), **changes)
+
+
+def _existing(start: Path | None) -> "Saved | None":
+    from regard.model.saved import load_model
+
+    return None if start is None else load_model(start)
+
+
+def _merged(saved: "Saved", config: "Config", assignments: list[str]) -> Any:
+    """The existing model's description; only what --set names may differ from it."""
+    from regard.config import Config, check, settings
+
+    values = {**saved.config.model_dump(), **settings(assignments).get("model", {})}
+    return check(Config, {"model": values}, "--set").model
+
+
+def _check_vocabulary(saved: "Saved", subwords: bytes, start: Path | None) -> None:
+    from regard.errors import UserError
+
+    if subwords not in saved.subwords.values():
+        raise UserError(
+            f"{start}: its subwords are not those of the data; "
+            f"prepare the data with them: regard prepare --subwords-from {start} …"
+        )
+
+
+def _report(model: Path, log: Path, *, as_json: bool) -> None:
+    from regard.train.log import records
+
+    figures: dict[str, Any] = {"model": str(model)}
+    shown = ("step", "loss", "tokens", "tokens_per_second", "seconds")
+    for record in records(log):
+        if record.get("event") == "train":
+            figures |= {
+                key: record[key] for key in ("step", "loss", "tokens", "tokens_per_second", "seconds") if key in record
+            }
+        elif record.get("event") == "validation":
+            figures |= {f"validation_{key}": value for key, value in record.items() if isinstance(value, float)}
+    if as_json:
+        typer.echo(json.dumps(figures))
+        return
+    for key, value in figures.items():
+        typer.echo(f"{key:24} {value:.4f}" if isinstance(value, float) else f"{key:24} {value}")

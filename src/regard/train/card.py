@@ -1,0 +1,35 @@
+"""The model card: what a model was made of, in words, inside its folder."""
+
+from pathlib import Path
+
+from regard import __version__
+from regard.config import Config
+from regard.data.prepared import Prepared
+from regard.train.log import records
+
+
+def card(config: Config, data: Prepared, mean_of: list[int], log: Path) -> str:
+    """Data, settings and validation figures of a trained model, as Markdown."""
+    source, target = (code or "?" for code in data.languages)
+    pairs = sum(len(split) for split in data.train)
+    lines = [
+        f"# {source} → {target}",
+        "",
+        f"A sequence-to-sequence model trained by regard {__version__}.",
+        "",
+        f"- Data: {pairs:,} pairs, vocabulary of {config.model.vocabulary:,} subwords.",
+        f"- Weights: the mean of the checkpoints of steps {', '.join(map(str, mean_of))}.",
+        "",
+        "| setting | value |",
+        "|---|---|",
+        *(f"| model.{key} | {value} |" for key, value in config.model.model_dump().items()),
+        *(f"| train.{key} | {value} |" for key, value in config.train.model_dump().items()),
+    ]
+    validations = [record for record in records(log) if record.get("event") == "validation"]
+    if validations:
+        figures = [key for key in validations[-1] if key not in ("event", "step", "best")]
+        lines += ["", f"| step | {' | '.join(figures)} |", f"|---|{'---|' * len(figures)}"]
+        for record in validations[-10:]:
+            lines.append(f"| {record['step']} | {' | '.join(f'{record[key]:.4g}' for key in figures)} |")
+        lines += ["", "Figures are of single checkpoints on the validation set; loss is smoothed, nll is not."]
+    return "\n".join(lines) + "\n"

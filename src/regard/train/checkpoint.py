@@ -1,0 +1,174 @@
+"""Checkpoints: a saved model plus all that the next step depends on. Whole or absent; the newest valid one counts.
+
+`checkpoints/step-00001000/` holds what a model's folder holds, so that anything can load it, and besides
+`training.safetensors` (Adam's moments, the moving average) and `training.json` (where the run is). Random numbers need
+no record: each batch's are a function of the run's seed and the batch's place.
+"""
+
+import errno
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from regard.config import Config
+from regard.data.batches import START, Position
+from regard.errors import Failed, UserError
+from regard.files import check_manifest, read_json, whole_directory, write_json
+from regard.model.saved import WEIGHTS, write_model
+
+SPARE = 16 << 20  # bytes of room beyond what is known to be needed
+TENSORS, PROGRESS = "training.safetensors", "training.json"
+NAME = re.compile(r"step-(\d{8,})")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run is. Everything in it is plain numbers."""
+
+    step: int = 0
+    updates: int = 0
+    """Steps whose gradient was finite, so that the weights moved."""
+    position: Position = START
+    tokens: int = 0
+    """Source and target tokens seen."""
+    seconds: float = 0.0
+    """Spent training, over all processes that carried the run in turn."""
+    bad: int = 0
+    """Steps in a row that were skipped."""
+    best_loss: float | None = None
+    best_step: int | None = None
+    stale: int = 0
+    """Validations in a row without a better loss."""
+    window: dict[str, float] = field(default_factory=dict)
+    """Sums since the last line of the log."""
+    data: str = ""
+    """Checksum of the data's manifest."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    progress: Progress
+    weights: dict[str, Tensor]
+    tensors: dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Belongings:
+    """What goes into every folder of a model besides its weights."""
+
+    config: Config
+    subwords: Mapping[str, bytes]
+    languages: tuple[str | None, str | None]
+
+
+def folder(checkpoints: Path, step: int) -> Path:
+    return checkpoints / f"step-{step:08d}"
+
+
+def steps(checkpoints: Path) -> list[int]:
+    """The steps that have a checkpoint, oldest first."""
+    found = (NAME.fullmatch(path.name) for path in checkpoints.iterdir()) if checkpoints.is_dir() else ()
+    return sorted(int(match[1]) for match in found if match)
+
+
+def save(
+    checkpoints: Path,
+    progress: Progress,
+    weights: Mapping[str, Tensor],
+    tensors: Mapping[str, Tensor],
+    belongings: Belongings,
+) -> Path:
+    """Write a checkpoint. If the disk is full, what was there stays, and the error says what to do."""
+    path = folder(checkpoints, progress.step)
+    need = sum(tensor.numel() * tensor.element_size() for tensor in (*weights.values(), *tensors.values()))
+    checkpoints.mkdir(parents=True, exist_ok=True)
+    with disk_room(path, checkpoints, need), whole_directory(path, replace=True) as temporary:
+        write_model(temporary, weights, belongings.config, belongings.subwords, languages=belongings.languages)
+        save_file({name: tensor.contiguous().cpu() for name, tensor in tensors.items()}, temporary / TENSORS)
+        write_json(temporary / PROGRESS, asdict(progress))
+    return path
+
+
+@contextmanager
+def disk_room(path: Path, checkpoints: Path, need: int = 0) -> Iterator[None]:
+    """Refuse to begin without `need` bytes of room, and turn a disk that fails under way into a sentence."""
+    try:
+        free = shutil.disk_usage(checkpoints).free
+        if free < need + SPARE:
+            raise OSError(errno.ENOSPC, f"{need / 2**20:,.0f} MiB needed, {free / 2**20:,.0f} MiB free")
+        yield
+    except (OSError, SafetensorError) as error:
+        last = steps(checkpoints)
+        kept = f"the checkpoint of step {last[-1]} is intact" if last else "there is no earlier checkpoint"
+        raise Failed(
+            f"{path}: could not be written ({error}); {kept}; "
+            "make room on the disk and run the same command again to go on"
+        ) from error
+
+
+def load(path: Path) -> Checkpoint:
+    """Read a checkpoint; a changed or missing part is a UserError."""
+    check_manifest(path)
+    values = read_json(path / PROGRESS)
+    try:
+        progress = Progress(**{**values, "position": Position(*values["position"])})
+        return Checkpoint(progress, load_file(path / WEIGHTS), load_file(path / TENSORS))
+    except (TypeError, KeyError, SafetensorError, OSError) as error:
+        raise UserError(
+            f"{path}: not a checkpoint of this version ({error}); remove it or start with --fresh"
+        ) from None
+
+
+def newest(checkpoints: Path, warn: Callable[[str], None], *, clean: bool = True) -> Checkpoint | None:
+    """The newest valid checkpoint; those that are not valid are reported and passed over."""
+    if clean:
+        clear(checkpoints)
+    for step in reversed(steps(checkpoints)):
+        try:
+            return load(folder(checkpoints, step))
+        except UserError as error:
+            warn(f"passing over a checkpoint: {error}")
+    return None
+
+
+def prune(checkpoints: Path, keep: set[int]) -> None:
+    """Remove all checkpoints but these. A removal that is cut short leaves nothing that looks like a checkpoint."""
+    for step in set(steps(checkpoints)) - keep:
+        path = folder(checkpoints, step)
+        path.rename(path.with_name(f".{path.name}.removed"))
+    clear(checkpoints)
+
+
+def clear(checkpoints: Path) -> None:
+    """Remove what killed processes left half written or half removed."""
+    if checkpoints.is_dir():
+        for path in checkpoints.glob(".step-*"):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def mean(checkpoints: Path, chosen: list[int]) -> dict[str, Tensor]:
+    """The mean of the weights of these steps (section 6.1), summed in float64."""
+    total: dict[str, Tensor] = {}
+    for step in chosen:
+        path = folder(checkpoints, step)
+        check_manifest(path)
+        for name, tensor in load_file(path / WEIGHTS).items():
+            total[name] = total[name] + tensor.double() if name in total else tensor.double()
+    return {name: (tensor / len(chosen)).to(torch.float32) for name, tensor in total.items()}
+
+
+def last_regular(checkpoints: Path, every: int, count: int) -> list[int]:
+    """The last `count` checkpoints that the schedule asked for, not those that an interruption added.
+
+    The end of a run counts, wherever it falls. So how often a run was interrupted does not change its mean.
+    """
+    present = steps(checkpoints)
+    return [step for step in present if step % every == 0 or step == present[-1]][-count:]

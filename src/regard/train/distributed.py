@@ -1,0 +1,99 @@
+"""One process or many: who we are among those that torchrun started, and how the model is spread over them."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor, distribute_tensor
+from torch.nn.parallel import DistributedDataParallel
+
+from regard.errors import UserError
+
+TIMEOUT = timedelta(minutes=10)  # how long a process waits for the others before it takes them for lost
+
+
+@dataclass(frozen=True)
+class World:
+    """This process among all."""
+
+    rank: int
+    size: int
+    device: torch.device
+
+    @property
+    def first(self) -> bool:
+        """Whether this process is the one that writes."""
+        return self.rank == 0
+
+    def total(self, values: list[float]) -> list[float]:
+        """The sum over all processes of each value."""
+        if self.size == 1:
+            return values
+        tensor = torch.tensor(values, dtype=torch.float64, device=self.device)
+        dist.all_reduce(tensor)
+        return tensor.tolist()
+
+    def wait(self) -> None:
+        """Until all have come this far."""
+        if self.size > 1:
+            dist.barrier()
+
+
+@contextmanager
+def join() -> Iterator[World]:
+    """Take part in what torchrun started, or be alone: gloo on CPUs, NCCL on GPUs."""
+    try:
+        rank, size, local = (int(os.environ.get(name, default)) for name, default in _PLACE.items())
+    except ValueError:
+        raise UserError("RANK, WORLD_SIZE and LOCAL_RANK must be numbers; let torchrun set them") from None
+    device = torch.device("cpu")
+    if torch.cuda.is_available():
+        device = torch.device("cuda", local)
+        torch.cuda.set_device(device)
+    if size == 1:
+        yield World(0, 1, device)
+        return
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=TIMEOUT)
+    try:
+        yield World(rank, size, device)
+    finally:
+        dist.destroy_process_group()
+
+
+_PLACE = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0"}
+
+
+def spread(objective: nn.Module, world: World, sharding: str) -> nn.Module:
+    """The same objective over all processes; its gradients are the mean of theirs."""
+    if world.size == 1:
+        return objective
+    if sharding == "ddp":
+        return DistributedDataParallel(objective, gradient_as_bucket_view=True)
+    for module in objective.modules():
+        if isinstance(module, nn.ModuleList):
+            for layer in module:
+                fully_shard(layer)
+    fully_shard(objective)  # changes the module in place
+    return objective
+
+
+def whole(tensor: Tensor) -> Tensor:
+    """All of a tensor that may be divided among processes. All of them must ask."""
+    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+
+
+def fill(parameters: Mapping[str, Tensor], values: Mapping[str, Tensor]) -> None:
+    """Copy whole values into tensors that may be divided."""
+    with torch.no_grad():
+        for name, tensor in parameters.items():
+            value = values[name].to(tensor.device, tensor.dtype)
+            if isinstance(tensor, DTensor):
+                tensor.copy_(distribute_tensor(value, tensor.device_mesh, tensor.placements))
+            else:
+                tensor.copy_(value)

@@ -1,0 +1,48 @@
+"""What a run's folder tells of it: one summary, and the curves."""
+
+from pathlib import Path
+from typing import Any
+
+from regard.config import Config, read
+from regard.errors import UserError
+from regard.train.log import records
+from regard.train.run import LOG, RUN
+
+
+def read_history(run: Path) -> dict[str, Any]:
+    """`summary` (figures), `training` and `validation` (steps and losses to draw) of a run."""
+    if not (run / LOG).is_file():
+        raise UserError(f"{run}: not the folder of a training run (no {LOG})")
+    config = read(run / RUN)
+    summary: dict[str, Any] = {"step": 0, "steps": config.train.steps, "differs": _differences(config)}
+    training: tuple[list[int], list[float]] = ([], [])
+    validation: tuple[list[int], list[float]] = ([], [])
+    best = float("inf")
+    speeds: list[float] = []
+    for record in records(run / LOG):
+        if record.get("event") == "train" and "nll" in record:
+            training[0].append(record["step"])
+            training[1].append(record["nll"])
+            speeds.append(record["tokens_per_second"])
+            summary |= {key: record[key] for key in ("step", "epoch", "loss", "tokens", "memory_mb")}
+            summary["hours"] = record["seconds"] / 3600
+        elif record.get("event") == "validation":
+            validation[0].append(record["step"])
+            validation[1].append(record["nll"])
+            figures = {key: value for key, value in record.items() if isinstance(value, float)}
+            summary |= {f"validation_{key}": value for key, value in figures.items()}
+            if record["nll"] < best:
+                best = record["nll"]
+                summary |= {"best_step": record["step"], "best_perplexity": record["perplexity"]}
+    if speeds:
+        summary["tokens_per_second"] = sorted(speeds)[len(speeds) // 2]
+    return {"run": str(run), "summary": summary, "training": training, "validation": validation}
+
+
+def _differences(config: Config) -> str:
+    """What the run changed from the paper's base, briefly."""
+    base, given = Config(), []
+    for section in ("model", "train"):
+        theirs, ours = getattr(base, section).model_dump(), getattr(config, section).model_dump()
+        given += [f"{key}={ours[key]}" for key in ours if ours[key] != theirs[key] and key != "vocabulary"]
+    return " ".join(given)

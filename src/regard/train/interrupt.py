@@ -1,0 +1,45 @@
+"""Signals that ask a run to stop: it finishes the step, saves and leaves."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+REQUEUE = 75  # what schedulers take for "start me again" (sysexits' EX_TEMPFAIL)
+
+
+class Asked:
+    """Which signal has asked, if any."""
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+
+    def __bool__(self) -> bool:
+        return self.signal is not None
+
+    @property
+    def code(self) -> int:
+        """130 after Ctrl-C; 75 when the system asked and may start the run again."""
+        return 130 if self.signal == signal.SIGINT else REQUEUE
+
+
+@contextmanager
+def listening() -> Iterator[Asked]:
+    """Note SIGTERM, SIGUSR1 and the first Ctrl-C; a second Ctrl-C interrupts at once."""
+    asked = Asked()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+
+    def note(number: int, _: FrameType | None) -> None:
+        if asked and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        asked.signal = number
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,45 @@
+"""The log of a run: one JSON object a line, the truth that tables and plots are made from."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from regard.files import write_bytes
+
+Record = dict[str, Any]
+
+
+class Log:
+    """Appends to log.jsonl. A record belongs to a step; a resumed run takes back those after its checkpoint."""
+
+    def __init__(self, path: Path, step: int) -> None:
+        """Go on after `step`: what was logged beyond it will be logged again."""
+        if path.exists():
+            kept = [json.dumps(record, ensure_ascii=False) for record in records(path) if record["step"] <= step]
+            write_bytes(path, "".join(line + "\n" for line in kept).encode())
+        self._file = path.open("a", encoding="utf-8")
+
+    def append(self, record: Record) -> None:
+        self._file.write(json.dumps(record, ensure_ascii=False) + "\n")
+        self._file.flush()
+
+    def sync(self) -> None:
+        """Until here it survives a power cut."""
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def records(path: Path) -> Iterator[Record]:
+    """The records of a log; a last line that a killed process left half written is passed over."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            try:
+                record = json.loads(line)
+            except json.JSONDecodeError:
+                continue
+            if isinstance(record, dict) and isinstance(record.get("step"), int):
+                yield record

@@ -1,0 +1,283 @@
+"""Training: step after step until the last, with nothing lost on the way."""
+
+import math
+import resource
+from collections.abc import Callable, Mapping
+from contextlib import closing, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from regard.config import Config
+from regard.data.batches import Batches, Step, evaluation_batches
+from regard.data.prepared import Prepared
+from regard.errors import Failed, Interrupted, UserError
+from regard.files import one_writer, whole_directory
+from regard.model.saved import write_model
+from regard.model.seq2seq import Seq2Seq
+from regard.train import checkpoint
+from regard.train.card import card
+from regard.train.checkpoint import Belongings, Progress
+from regard.train.distributed import World, join
+from regard.train.interrupt import Asked, listening
+from regard.train.log import Log, Record
+from regard.train.loss import smoothed_cross_entropy
+from regard.train.run import CHECKPOINTS, LOG, MODEL, begin, fingerprint, subword_files
+from regard.train.step import Trainer, Update
+
+Validator = Callable[[Seq2Seq], float]
+
+
+class Observer(Protocol):
+    """Who watches a run: a terminal, a test."""
+
+    def step(self, number: int, update: Update) -> None:
+        """After every step."""
+
+    def record(self, record: Record) -> None:
+        """With every line of the log."""
+
+    def warn(self, sentence: str) -> None:
+        """When something is not as it should be but the run goes on."""
+
+
+class Silence:
+    """Nobody watches."""
+
+    def step(self, number: int, update: Update) -> None: ...
+    def record(self, record: Record) -> None: ...
+    def warn(self, sentence: str) -> None: ...
+
+
+def train(
+    config: Config,
+    data: Prepared,
+    out: Path,
+    *,
+    weights: Mapping[str, Tensor] | None = None,
+    validators: Mapping[str, Validator] | None = None,
+    observer: Observer | None = None,
+    fresh: bool = False,
+) -> Path:
+    """Train the model that `config` describes (see run.settle) until its last step; returns the folder of the model.
+
+    A run that was stopped or killed goes on from its newest valid checkpoint and ends with the same bits as one that
+    was not. `weights` are an existing model's, to fine-tune. `validators` name figures that are computed with the model
+    at every checkpoint and logged beside loss and perplexity.
+    """
+    with join() as world, one_writer(out) if world.first else nullcontext(), listening() as asked:
+        changes = begin(out, config, fresh=fresh) if world.first else {}
+        world.wait()
+        run = _Run(config, data, out, world, asked, validators or {}, observer or Silence())
+        with closing(run):
+            run.resume(weights, changes)
+            run.go()
+            return run.finish()
+
+
+class _Run:
+    """A run under way on one process."""
+
+    def __init__(
+        self,
+        config: Config,
+        data: Prepared,
+        out: Path,
+        world: World,
+        asked: Asked,
+        validators: Mapping[str, Validator],
+        observer: Observer,
+    ) -> None:
+        self.config, self.data, self.out, self.world, self.asked = config, data, out, world, asked
+        self.validators, self.observer = validators, observer
+        self.checkpoints = out / CHECKPOINTS
+        self.belongings = Belongings(config, subword_files(data), data.languages)
+        self.trainer = Trainer(config.model, config.train, world)
+        self.batches = Batches(data.train, batch_tokens=config.train.batch_tokens, seed=config.train.seed)
+        self.progress = Progress(data=fingerprint(data.directory))
+        self.log: Log | None = None
+
+    def resume(self, weights: Mapping[str, Tensor] | None, changes: Mapping[str, object]) -> None:
+        """Go on where the newest valid checkpoint stands, or begin."""
+        found = checkpoint.newest(self.checkpoints, self.observer.warn, clean=self.world.first)
+        if found is not None:
+            if found.progress.data != self.progress.data:
+                raise UserError(
+                    f"{self.data.directory}: not the data that {self.out} was trained on; "
+                    "give that data, choose another --out, or start over with --fresh"
+                )
+            self.progress = found.progress
+            self.trainer.restore(found.weights, found.tensors, found.progress.updates)
+        elif weights is not None:
+            self.trainer.begin_with(weights)
+        self.log = Log(self.out / LOG, self.progress.step) if self.world.first else None
+        event = "begin" if found is None else "resume"
+        self._record({"event": event, "steps": self.config.train.steps, "processes": self.world.size, **changes})
+
+    def go(self) -> None:
+        """The training loop."""
+        settings, world = self.config.train, self.world
+        group = settings.accumulate * world.size
+        steps = self.batches.steps(self.progress.position, group=group, rank=world.rank, world=world.size)
+        while self.progress.step < settings.steps and not self._stale():
+            started = perf_counter()
+            step, number = next(steps), self.progress.step + 1
+            update = self._update(step, number)
+            self._account(step, update, perf_counter() - started)
+            self.observer.step(number, update)
+            last = number == settings.steps
+            if number % settings.log_every == 0 or last:
+                self._log_window()
+            regular = number % settings.checkpoint_every == 0 or last
+            if regular:
+                self._validate()
+            if regular or update.stop:
+                self._save()
+            if update.stop and not last:
+                raise Interrupted(
+                    f"{self.out}: stopped after step {number} with everything saved; "
+                    "run the same command again to go on",
+                    self.asked.code,
+                )
+
+    def finish(self) -> Path:
+        """Write the model that is used: the mean of the last checkpoints (section 6.1), or the moving average."""
+        path, settings = self.out / MODEL, self.config.train
+        if self.world.first:
+            chosen = checkpoint.last_regular(self.checkpoints, settings.checkpoint_every, settings.average_last)
+            if settings.moving_average is None:
+                weights = checkpoint.mean(self.checkpoints, chosen)
+            else:
+                chosen, weights = chosen[-1:], self.trainer.evaluated_weights()
+            text = card(self.config, self.data, chosen, self.out / LOG)
+            with checkpoint.disk_room(path, self.checkpoints), whole_directory(path, replace=True) as temporary:
+                write_model(
+                    temporary, weights, self.config, self.belongings.subwords,
+                    languages=self.belongings.languages, card=text,
+                )  # fmt: skip
+            self._record({"event": "model", "mean_of": chosen})
+        self.world.wait()
+        return path
+
+    def close(self) -> None:
+        if self.log is not None:
+            self.log.close()
+
+    def _update(self, step: Step, number: int) -> Update:
+        try:
+            return self.trainer.update(step, number, self.asked.__bool__)
+        except RuntimeError as error:
+            if self.world.size == 1 or not any(word in str(error) for word in ("gloo", "Connection", "NCCL", "peer")):
+                raise
+            raise Failed(
+                f"{self.out}: another process of this run was lost at step {number} ({str(error).splitlines()[0]}); "
+                "start the run again, and it goes on from its newest checkpoint"
+            ) from error
+
+    def _account(self, step: Step, update: Update, seconds: float) -> None:
+        """Add what a step did to where the run is; stop when too many in a row were not finite."""
+        now, taken = self.progress, update.taken
+        sums = {"steps": 1.0, "seconds": seconds, "seen": float(step.source_tokens + step.target_tokens)}
+        if taken:
+            sums |= {"taken": 1.0, "loss": update.loss, "nll": update.nll, "norm": update.norm}
+            sums |= {"expected": float(step.target_tokens)}
+        self.progress = replace(
+            now,
+            step=now.step + 1,
+            updates=now.updates + taken,
+            position=step.after,
+            tokens=now.tokens + step.source_tokens + step.target_tokens,
+            seconds=now.seconds + seconds,
+            bad=0 if taken else now.bad + 1,
+            window={key: now.window.get(key, 0.0) + sums.get(key, 0.0) for key in now.window.keys() | sums.keys()},
+        )
+        if not taken:
+            pairs = [pair for batch in step.batches for pair in batch.pairs]
+            self._record({"event": "skipped", "loss": str(update.loss), "norm": str(update.norm), "pairs": pairs})
+            self.observer.warn(f"step {now.step + 1}: loss or gradient is not finite; the batch is skipped")
+            if self.progress.bad >= self.config.train.bad_steps:
+                raise Failed(
+                    f"{self.out}: {self.progress.bad} steps in a row were not finite; the last checkpoint is intact; "
+                    "try a lower learning rate, a longer warmup or train.clip=1"
+                )
+
+    def _log_window(self) -> None:
+        sums = self.progress.window
+        expected, taken = sums.get("expected", 0.0), sums.get("taken", 0.0)
+        record: Record = {"event": "train", "epoch": self.progress.position.epoch}
+        if taken:
+            nll = sums["nll"] / expected
+            record |= {"loss": sums["loss"] / expected, "nll": nll, "perplexity": math.exp(min(nll, 700.0))}
+            record |= {"gradient_norm": sums["norm"] / taken}
+        record |= {
+            "rate": self.trainer.rate(self.progress.step),
+            "tokens_per_second": round(sums["seen"] / sums["seconds"], 1),
+            "tokens": self.progress.tokens,
+            "seconds": round(self.progress.seconds, 3),
+            "memory_mb": _memory_mb(self.world.device),
+        }
+        self._record(record)
+        self.progress = replace(self.progress, window={})
+
+    def _validate(self) -> None:
+        """Loss and perplexity on the validation set, and whatever else was asked for."""
+        if self.data.valid is None or len(self.data.valid) == 0:
+            return
+        model, settings = self.trainer.evaluated(), self.config.train
+        loss = nll = 0.0
+        tokens = 0
+        with torch.no_grad():
+            for batch in evaluation_batches(self.data.valid, settings.batch_tokens):
+                source_BS, target_BT = batch.source_BS.to(self.world.device), batch.target_BT.to(self.world.device)
+                features_BTD = model.features(source_BS, target_BT[:, :-1])
+                sums = smoothed_cross_entropy(
+                    features_BTD, model.projection_VD, target_BT[:, 1:], settings.label_smoothing
+                )
+                loss, nll, tokens = loss + sums.smoothed.item(), nll + sums.nll.item(), tokens + sums.tokens
+        now, mean = self.progress, nll / tokens
+        better = now.best_loss is None or mean < now.best_loss
+        figures = {name: validator(model) for name, validator in self.validators.items()} if self.world.first else {}
+        self.progress = replace(
+            now,
+            best_loss=mean if better else now.best_loss,
+            best_step=now.step if better else now.best_step,
+            stale=0 if better else now.stale + 1,
+        )
+        perplexity = math.exp(min(mean, 700.0))
+        record = {"event": "validation", "loss": loss / tokens, "nll": mean, "perplexity": perplexity, "best": better}
+        self._record({**record, **figures})
+
+    def _stale(self) -> bool:
+        patience = self.config.train.patience
+        return patience is not None and self.progress.stale >= patience
+
+    def _save(self) -> None:
+        """Write a checkpoint; only then may older ones go."""
+        weights, tensors = self.trainer.weights(), self.trainer.tensors()
+        if self.log is not None:
+            self.log.sync()
+            checkpoint.save(self.checkpoints, self.progress, weights, tensors, self.belongings)
+            settings = self.config.train
+            kept = checkpoint.last_regular(
+                self.checkpoints, settings.checkpoint_every, max(settings.keep_last, settings.average_last)
+            )
+            best = {self.progress.best_step} if self.progress.best_step is not None else set()
+            checkpoint.prune(self.checkpoints, {*kept, *best, self.progress.step})
+        self.world.wait()
+
+    def _record(self, record: Record) -> None:
+        record = {"step": self.progress.step, **record}
+        if self.log is not None:
+            self.log.append(record)
+            self.observer.record(record)
+
+
+def _memory_mb(device: torch.device) -> float:
+    """The most that this process has held."""
+    if device.type == "cuda":
+        return round(torch.cuda.max_memory_allocated(device) / 2**20, 1)
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)

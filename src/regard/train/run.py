@@ -1,0 +1,97 @@
+"""A run is a folder: what was asked for, what happened, the checkpoints, and the model that came out."""
+
+import hashlib
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from regard.config import Config, parse, read
+from regard.data.prepared import Prepared
+from regard.errors import UserError
+from regard.files import MANIFEST, write_bytes
+
+RUN, LOG, CHECKPOINTS, MODEL = "run.toml", "log.jsonl", "checkpoints", "model"
+
+# What may change when a run goes on: none of it touches what a step computes from the state before it.
+MAY_CHANGE = {
+    "data",
+    "train.steps",
+    "train.average_last",
+    "train.checkpoint_every",
+    "train.keep_last",
+    "train.log_every",
+    "train.patience",
+    "train.bad_steps",
+    "train.accumulate",
+    "train.sharding",
+    "train.compile",
+    "decode.beam",
+    "decode.alpha",
+    "decode.extra_length",
+}
+
+
+def settle(config: Config, data: Prepared) -> Config:
+    """The configuration with everything that the data decides filled in."""
+    model: dict[str, Any] = {"vocabulary": data.target_subwords.size}
+    if data.source_subwords is not data.target_subwords:
+        model |= {"source_vocabulary": data.source_subwords.size, "share_embeddings": False}
+    values = config.model_dump(exclude_unset=True)
+    return parse({**values, "data": str(data.directory)}, "the run", {"model": model})
+
+
+def subword_files(data: Prepared) -> dict[str, bytes]:
+    """What a model's folder needs to read and write text, by file name."""
+    source, target = data.source_subwords, data.target_subwords
+    if source is target:
+        return {"subwords.model": target.content}
+    return {"source.subwords.model": source.content, "target.subwords.model": target.content}
+
+
+def fingerprint(data: Path) -> str:
+    """What tells prepared data from other prepared data."""
+    return hashlib.sha256((data / MANIFEST).read_bytes()).hexdigest()
+
+
+def begin(run: Path, config: Config, *, fresh: bool) -> dict[str, tuple[Any, Any]]:
+    """Make a run's folder, or compare with the one that is there. Returns what changed: by key, before and after."""
+    if fresh:
+        for name in (CHECKPOINTS, MODEL):
+            shutil.rmtree(run / name, ignore_errors=True)
+        for name in (LOG, RUN):
+            (run / name).unlink(missing_ok=True)
+    run.mkdir(parents=True, exist_ok=True)
+    changes = {}
+    if (run / RUN).exists():
+        before, after = _flat(read(run / RUN)), _flat(config)
+        changes = {key: (before.get(key), after.get(key)) for key in after if before.get(key) != after.get(key)}
+        refused = sorted(set(changes) - MAY_CHANGE)
+        if refused:
+            old, new = changes[refused[0]]
+            raise UserError(
+                f"{run}: {refused[0]} was {old} when this run began and is now {new}; "
+                "set it back, choose another --out, or start over with --fresh"
+            )
+    elif any(run.iterdir()):
+        raise UserError(f"{run}: has files in it but is not a run; choose another --out")
+    write_bytes(run / RUN, tomli_w.dumps(_without_none(config.model_dump())).encode())
+    return changes
+
+
+def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
+    """TOML has no word for nothing; what is left out is nothing."""
+    kept = {key: value for key, value in values.items() if value is not None}
+    return {key: _without_none(value) if isinstance(value, Mapping) else value for key, value in kept.items()}
+
+
+def _flat(config: Config) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for section, content in config.model_dump().items():
+        if isinstance(content, dict):
+            values |= {f"{section}.{key}": value for key, value in content.items()}
+        else:
+            values[section] = content
+    return values

@@ -1,0 +1,21 @@
+"""The learning rate at each step (section 5.3)."""
+
+import math
+
+from regard.config import TrainConfig
+
+
+def rate(step: int, config: TrainConfig, d_model: int) -> float:
+    """The rate of a step, counted from 1."""
+    warmup = max(config.warmup, 1)
+    if config.schedule == "paper":  # equation 3
+        return math.pow(d_model, -0.5) * min(math.pow(step, -0.5), step * math.pow(warmup, -1.5))
+    assert config.peak_rate is not None
+    if step < warmup:
+        return config.peak_rate * step / warmup
+    if config.schedule == "inverse-sqrt":
+        return config.peak_rate * math.sqrt(warmup / step)
+    if config.schedule == "cosine":
+        passed = min(1.0, (step - warmup) / max(1, config.steps - warmup))
+        return config.peak_rate * 0.5 * (1.0 + math.cos(math.pi * passed))
+    return config.peak_rate

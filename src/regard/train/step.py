@@ -1,0 +1,182 @@
+"""One update of the weights from one group of batches, with everything it leaves behind as a value."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.fsdp import FSDPModule
+from torch.nn.parallel import DistributedDataParallel
+
+from regard.config import ModelConfig, TrainConfig
+from regard.data.batches import Step
+from regard.model.build import build
+from regard.model.seq2seq import Seq2Seq
+from regard.train.distributed import World, fill, spread, whole
+from regard.train.loss import smoothed_cross_entropy
+from regard.train.schedule import rate
+
+
+class Objective(nn.Module):
+    """What training makes small: the smoothed cross-entropy of the targets, summed over tokens (section 5.4)."""
+
+    def __init__(self, model: Seq2Seq, smoothing: float) -> None:
+        super().__init__()
+        self.model = model
+        self.smoothing = smoothing
+
+    def forward(self, source_BS: Tensor, target_BT: Tensor) -> tuple[Tensor, Tensor]:
+        """The smoothed loss, and the negative log-likelihood without smoothing."""
+        features_BTD = self.model.features(source_BS, target_BT[:, :-1])
+        loss = smoothed_cross_entropy(features_BTD, self.model.projection_VD, target_BT[:, 1:], self.smoothing)
+        return loss.smoothed, loss.nll
+
+
+@dataclass(frozen=True)
+class Update:
+    """What one step did. Sums are over all processes."""
+
+    loss: float
+    """Smoothed, summed over the tokens."""
+    nll: float
+    """Negative log-likelihood, summed over the tokens."""
+    norm: float
+    """Of the gradient, per token, before clipping."""
+    rate: float
+    taken: bool
+    """False when the loss or the gradient was not finite, and the weights were left as they were."""
+    stop: bool
+    """Whether any process was asked to stop."""
+
+
+class Trainer:
+    """A model, its optimizer and its moving average, on one process of several."""
+
+    def __init__(self, description: ModelConfig, config: TrainConfig, world: World) -> None:
+        self.description, self.config, self.world = description, config, world
+        torch.manual_seed(config.seed)
+        self.model = model = build(description).to(world.device)
+        objective: nn.Module = Objective(model, config.label_smoothing)
+        if config.compile:
+            objective.compile(dynamic=True)
+        self.objective = spread(objective, world, config.sharding)
+        self.parameters = dict(model.named_parameters())
+        self.optimizer = torch.optim.Adam(
+            self.parameters.values(), betas=(config.beta1, config.beta2), eps=config.epsilon, fused=True
+        )
+        self.moments = {
+            kind: {name: torch.zeros_like(parameter) for name, parameter in self.parameters.items()}
+            for kind in ("exp_avg", "exp_avg_sq")
+        }
+        self.average = None
+        if config.moving_average is not None:
+            self.average = {name: parameter.detach().clone() for name, parameter in self.parameters.items()}
+        self._attach(0)
+
+    def update(self, step: Step, number: int, asked: Callable[[], bool] = lambda: False) -> Update:
+        """Gradients of all batches of the group, per token; then Adam (section 5.3). A bad gradient changes nothing."""
+        self.objective.train()
+        loss, nll = self._gradients(step, number)
+        loss, nll, stops = self.world.total([loss, nll, float(asked())])
+        gradients = [parameter.grad for parameter in self.parameters.values() if parameter.grad is not None]
+        norm_tensor = whole(torch.nn.utils.get_total_norm(gradients, foreach=True))
+        norm = norm_tensor.item()
+        learning_rate = self.rate(number)
+        taken = bool(torch.isfinite(norm_tensor)) and loss - loss == 0.0
+        if taken:
+            if self.config.clip is not None:
+                torch.nn.utils.clip_grads_with_norm_(self.parameters.values(), self.config.clip, norm_tensor)
+            self.optimizer.param_groups[0]["lr"] = learning_rate
+            self.optimizer.step()
+            if self.average is not None and self.config.moving_average is not None:
+                averages, values = list(self.average.values()), list[Tensor](self.parameters.values())
+                with torch.no_grad():
+                    torch._foreach_lerp_(averages, values, 1.0 - self.config.moving_average)
+        self.optimizer.zero_grad(set_to_none=False)
+        return Update(loss, nll, norm, learning_rate, taken, stops > 0)
+
+    def _gradients(self, step: Step, number: int) -> tuple[float, float]:
+        """Backward through this process's batches. Summed over the processes the gradient is that of the group."""
+        device, loss, nll = self.world.device, 0.0, 0.0
+        for index, batch in enumerate(step.batches):
+            # What is random in a batch depends on its place alone: not on who has it, nor on what went before.
+            _seed(self.config.seed, number, self.world.rank + index * self.world.size)
+            with self._exchange(index == len(step.batches) - 1), self._precision():
+                source_BS, target_BT = batch.source_BS.to(device), batch.target_BT.to(device)
+                batch_loss, batch_nll = self.objective(source_BS, target_BT)
+                # The mean over processes that both wrappers take is undone, so that the gradient is per token.
+                (batch_loss * (self.world.size / step.target_tokens)).backward()
+            loss += batch_loss.item()
+            nll += batch_nll.item()
+        return loss, nll
+
+    @contextmanager
+    def _exchange(self, last: bool) -> Iterator[None]:
+        """Exchange gradients with the other processes after the last batch only."""
+        if isinstance(self.objective, DistributedDataParallel) and not last:
+            with self.objective.no_sync():
+                yield
+            return
+        if isinstance(self.objective, FSDPModule):
+            self.objective.set_requires_gradient_sync(last)
+        yield
+
+    def _precision(self) -> torch.autocast:
+        enabled = self.config.precision == "bf16"
+        return torch.autocast(self.world.device.type, torch.bfloat16, enabled=enabled)
+
+    def rate(self, number: int) -> float:
+        return rate(number, self.config, self.description.d_model)
+
+    def begin_with(self, weights: Mapping[str, Tensor]) -> None:
+        """Start from an existing model's weights."""
+        fill(self.parameters, weights)
+        if self.average is not None:
+            fill(self.average, weights)
+
+    def evaluated_weights(self) -> dict[str, Tensor]:
+        """The weights that are used in the end: the moving average if there is one. All processes must ask."""
+        if self.average is None:
+            return self.weights()
+        return {name: whole(tensor) for name, tensor in self.average.items()}
+
+    def evaluated(self) -> Seq2Seq:
+        """The model with those weights, whole, ready to be asked. All processes must ask."""
+        if self.average is None and not isinstance(self.objective, FSDPModule):
+            return self.model.eval()
+        model = build(self.description).to(self.world.device).eval()
+        fill(dict(model.named_parameters()), self.evaluated_weights())
+        return model
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Everything but the weights that the next step depends on, whole, by name. All processes must ask."""
+        groups = {**self.moments, **({} if self.average is None else {"average": self.average})}
+        return {f"{kind}.{name}": whole(tensor) for kind, group in groups.items() for name, tensor in group.items()}
+
+    def weights(self) -> dict[str, Tensor]:
+        """The model's weights, whole, by name. All processes must ask."""
+        return {name: whole(parameter.detach()) for name, parameter in self.parameters.items()}
+
+    def restore(self, weights: dict[str, Tensor], tensors: dict[str, Tensor], steps_taken: int) -> None:
+        """Go on from what an earlier process saved, whatever its number of processes was."""
+        fill(self.parameters, weights)
+        groups = {**self.moments, **({} if self.average is None else {"average": self.average})}
+        for kind, group in groups.items():
+            fill(group, {name: tensors[f"{kind}.{name}"] for name in group})
+        self._attach(steps_taken)
+
+    def _attach(self, steps_taken: int) -> None:
+        """Give Adam its moments and how many updates they have seen."""
+        for name, parameter in self.parameters.items():
+            self.optimizer.state[parameter] = {
+                "step": torch.tensor(float(steps_taken), device=self.world.device),
+                **{kind: moments[name] for kind, moments in self.moments.items()},
+            }
+
+
+def _seed(*place: int) -> None:
+    """Make torch's random numbers a function of a place in the run."""
+    digest = hashlib.blake2b(repr(place).encode(), digest_size=8).digest()
+    torch.manual_seed(int.from_bytes(digest, "little"))

@@ -1,0 +1,129 @@
+"""Whole or absent; the newest valid one; nothing that was there is lost."""
+
+import errno
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from regard.config import Config
+from regard.data.batches import Position
+from regard.errors import Failed, UserError
+from regard.train import checkpoint
+from regard.train.checkpoint import Belongings, Progress
+
+BELONGINGS = Belongings(Config(), {"subwords.model": b"x"}, ("en", "ko"))
+
+
+def put(folder: Path, step: int, **values: Any) -> dict[str, torch.Tensor]:
+    weights = {"a": torch.full((3,), float(step)), "b": torch.randn(2, 2)}
+    tensors = {"exp_avg.a": torch.randn(3)}
+    checkpoint.save(folder, Progress(step=step, **values), weights, tensors, BELONGINGS)
+    return {**weights, **tensors}
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def fail(sentence: str) -> None:
+    raise AssertionError(sentence)
+
+
+def test_comes_back_as_it_was(tmp_path: Path) -> None:
+    values = {"position": Position(3, 0, 9), "best_loss": 0.1 + 0.2, "window": {"loss": 1 / 3}, "tokens": 10**12}
+    tensors = put(tmp_path, 7, **values)
+    found = checkpoint.newest(tmp_path, fail)
+    assert found is not None and found.progress == Progress(step=7, **values)
+    assert all(torch.equal(tensor, tensors[name]) for name, tensor in {**found.weights, **found.tensors}.items())
+
+
+def test_the_newest_valid_one_is_used_and_the_invalid_one_reported(tmp_path: Path) -> None:
+    put(tmp_path, 1)
+    put(tmp_path, 2)
+    path = checkpoint.folder(tmp_path, 2) / "training.safetensors"
+    path.write_bytes(path.read_bytes()[:-1])
+    warnings: list[str] = []
+    found = checkpoint.newest(tmp_path, warnings.append)
+    assert found is not None and found.progress.step == 1
+    assert len(warnings) == 1 and "training.safetensors" in warnings[0]
+
+
+def test_none(tmp_path: Path) -> None:
+    assert checkpoint.newest(tmp_path / "absent", fail) is None
+
+
+def test_what_a_killed_process_left_is_cleared(tmp_path: Path) -> None:
+    put(tmp_path, 1)
+    (tmp_path / ".step-00000002.partial").mkdir()
+    (tmp_path / ".step-00000000.removed").mkdir()
+    assert checkpoint.newest(tmp_path, fail) is not None
+    assert names(tmp_path) == ["step-00000001"]
+
+
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])
+@pytest.mark.parametrize("where", ["os.fsync", "regard.train.checkpoint.save_file", "regard.model.saved.save_file"])
+def test_a_disk_that_fails_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int, where: str
+) -> None:
+    before = put(tmp_path, 1)
+
+    def broken(*_: Any, **__: Any) -> None:
+        raise OSError(error, "disk")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(where, broken)
+        with pytest.raises(Failed, match="step 1 is intact.*run the same command again"):
+            put(tmp_path, 2)
+        with pytest.raises(Failed):
+            put(tmp_path, 1)
+    assert names(tmp_path) == ["step-00000001"]
+    found = checkpoint.newest(tmp_path, fail)
+    assert found is not None and torch.equal(found.weights["b"], before["b"])
+
+
+def test_room_is_checked_before_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = type("Usage", (), {"free": 1000})
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage)
+    with pytest.raises(Failed, match="MiB needed.*no earlier checkpoint"):
+        put(tmp_path / "c", 1)
+    assert names(tmp_path / "c") == []
+
+
+def test_a_really_full_disk(tmp_path: Path) -> None:
+    """/dev/full fails as a full disk does, on a real file."""
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    put(tmp_path, 1)
+    (tmp_path / "link").symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space"), (tmp_path / "link").open("wb", buffering=0) as file:
+        file.write(b"x")
+
+
+def test_prune_keeps_what_it_is_told(tmp_path: Path) -> None:
+    for step in (1, 2, 3, 4):
+        put(tmp_path, step)
+    checkpoint.prune(tmp_path, {2, 4})
+    assert names(tmp_path) == ["step-00000002", "step-00000004"]
+
+
+def test_mean_and_the_regular_ones(tmp_path: Path) -> None:
+    for step in (4, 7, 8, 12, 14):
+        put(tmp_path, step)
+    assert checkpoint.last_regular(tmp_path, 4, 3) == [8, 12, 14], "7 was an interruption, 14 is the end"
+    assert checkpoint.last_regular(tmp_path, 4, 10) == [4, 8, 12, 14]
+    assert checkpoint.mean(tmp_path, [4, 8, 12])["a"].tolist() == [8.0] * 3
+
+
+def test_a_foreign_checkpoint_is_refused(tmp_path: Path) -> None:
+    put(tmp_path, 1)
+    path = checkpoint.folder(tmp_path, 1)
+    (path / "training.json").write_text('{"stepp": 3, "position": [0, 0, 0]}')
+    with pytest.raises(UserError, match="differ|bytes"):
+        checkpoint.load(path)
+    from regard.files import write_manifest
+
+    write_manifest(path)
+    with pytest.raises(UserError, match="not a checkpoint of this version"):
+        checkpoint.load(path)

@@ -1,0 +1,105 @@
+"""Two gloo processes do what one does with accumulation, and their checkpoints load in either."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from regard.config import Config
+from regard.data.prepared import Prepared
+from regard.train import checkpoint
+from regard.train.log import records
+from regard.train.loop import train
+from regard.train.run import settle
+
+CODE = """
+import json, sys
+from pathlib import Path
+from regard.config import Config
+from regard.data.prepared import Prepared
+from regard.train.loop import train
+train(Config.model_validate_json(sys.argv[1]), Prepared.open(Path(sys.argv[2])), Path(sys.argv[3]))
+"""
+
+
+def torchrun(
+    config: Config, digits: Path, out: Path, *, code: str = CODE, restarts: int = 0
+) -> subprocess.CompletedProcess[str]:
+    script = out.parent / f"{out.name}.py"
+    script.write_text(code)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command += ["--max-restarts", str(restarts), str(script), config.model_dump_json(), str(digits), str(out)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+
+
+def with_train(config: Config, **values: object) -> Config:
+    return config.model_copy(update={"train": config.train.model_copy(update=values)})
+
+
+def losses(run: Path) -> list[float]:
+    return [record["loss"] for record in records(run / "log.jsonl") if record["event"] in ("train", "validation")]
+
+
+@pytest.fixture
+def fifty(config: Config, data: Prepared) -> Config:
+    """50 steps, dropout on."""
+    return settle(with_train(config, steps=50, checkpoint_every=25, log_every=10), data)
+
+
+@pytest.fixture
+def alone(fifty: Config, data: Prepared, tmp_path: Path) -> Path:
+    train(with_train(fifty, accumulate=2), data, tmp_path / "alone")
+    return tmp_path / "alone"
+
+
+@pytest.mark.parametrize("sharding", ["ddp", "fsdp"])
+def test_two_processes_equal_one_that_accumulates(
+    fifty: Config, alone: Path, data: Prepared, digits: Path, tmp_path: Path, sharding: str
+) -> None:
+    config = with_train(fifty, sharding=sharding)
+    done = torchrun(config, digits, tmp_path / "two")
+    assert done.returncode == 0, done.stderr
+    assert losses(tmp_path / "two") == pytest.approx(losses(alone), abs=1e-4)
+    ours = checkpoint.load(checkpoint.folder(tmp_path / "two" / "checkpoints", 50))
+    theirs = checkpoint.load(checkpoint.folder(alone / "checkpoints", 50))
+    assert ours.progress.position == theirs.progress.position and ours.progress.tokens == theirs.progress.tokens
+    for name, tensor in theirs.weights.items():
+        assert ours.weights[name].shape == tensor.shape
+    # The same run goes on in one process with accumulation, from what two wrote.
+    longer = with_train(config, steps=60, accumulate=2)
+    train(longer, data, tmp_path / "two")
+    train(with_train(fifty, steps=60, accumulate=2), data, alone)
+    assert losses(tmp_path / "two")[-1] == pytest.approx(losses(alone)[-1], abs=1e-3)
+
+
+def test_one_process_goes_on_as_two(fifty: Config, alone: Path, digits: Path, tmp_path: Path, data: Prepared) -> None:
+    first = with_train(fifty, steps=25, accumulate=2)
+    train(first, data, tmp_path / "run")
+    done = torchrun(with_train(fifty, sharding="fsdp"), digits, tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    assert losses(tmp_path / "run")[-1] == pytest.approx(losses(alone)[-1], abs=1e-4)
+
+
+LOST = CODE.replace(
+    "train(Config",
+    """
+import os, regard.train.loop as loop
+class Dies(loop.Silence):
+    def step(self, number, update):
+        if number == 30 and os.environ["RANK"] == "1" and os.environ.get("TORCHELASTIC_RESTART_COUNT") == "0":
+            os.kill(os.getpid(), 9)
+train(Config""",
+).replace("Path(sys.argv[3]))", "Path(sys.argv[3]), observer=Dies())")
+
+
+def test_a_lost_worker_ends_the_run_with_a_sentence_and_a_restart_goes_on(
+    fifty: Config, alone: Path, digits: Path, tmp_path: Path
+) -> None:
+    done = torchrun(fifty, digits, tmp_path / "run", code=LOST, restarts=1)
+    assert done.returncode == 0, done.stderr
+    assert losses(tmp_path / "run") == pytest.approx(losses(alone), abs=1e-4)
+    events = [record["event"] for record in records(tmp_path / "run" / "log.jsonl")]
+    assert events.count("resume") == 1

@@ -1,0 +1,279 @@
+"""Runs: they learn, go on where they were, and end with the same bits however they were stopped."""
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from regard.config import Config, read
+from regard.data.prepared import Prepared
+from regard.errors import Failed, Interrupted, UserError
+from regard.files import one_writer, sha256
+from regard.model.saved import load_model
+from regard.train import checkpoint
+from regard.train.averaging import average_run
+from regard.train.history import read_history
+from regard.train.log import Record, records
+from regard.train.loop import Silence, train
+from regard.train.run import settle
+from regard.train.step import Trainer, Update
+
+
+class Watcher(Silence):
+    """Remembers what it is told, and can send a signal at a step."""
+
+    def __init__(self, stop_at: int = 0, number: int = signal.SIGTERM) -> None:
+        self.stop_at, self.number = stop_at, number
+        self.warnings: list[str] = []
+
+    def step(self, number: int, update: Update) -> None:
+        if number == self.stop_at:
+            signal.raise_signal(self.number)
+
+    def warn(self, sentence: str) -> None:
+        self.warnings.append(sentence)
+
+
+def changed(config: Config, **values: Any) -> Config:
+    return config.model_copy(update={"train": config.train.model_copy(update=values)})
+
+
+def events(run: Path, kind: str) -> list[Record]:
+    return [record for record in records(run / "log.jsonl") if record["event"] == kind]
+
+
+def figures(run: Path) -> list[Record]:
+    """What the log says, without what depends on the clock."""
+    hidden = {"tokens_per_second", "seconds", "memory_mb"}
+    kept = [record for record in records(run / "log.jsonl") if record["event"] in ("train", "validation")]
+    return [{key: value for key, value in record.items() if key not in hidden} for record in kept]
+
+
+@pytest.fixture
+def unbroken(config: Config, data: Prepared, tmp_path: Path) -> Path:
+    train(settle(config, data), data, tmp_path / "unbroken")
+    return tmp_path / "unbroken"
+
+
+def test_it_learns(config: Config, data: Prepared, tmp_path: Path) -> None:
+    config = settle(changed(config, steps=150, checkpoint_every=50, log_every=10), data)
+    model = train(config, data, tmp_path / "run")
+    validations = events(tmp_path / "run", "validation")
+    assert [record["step"] for record in validations] == [50, 100, 150]
+    assert validations[-1]["perplexity"] < 0.5 * validations[0]["perplexity"]
+    saved = load_model(model)
+    assert saved.config == config.model and saved.decode.beam == 3
+    card = (model / "README.md").read_text(encoding="utf-8")
+    assert "steps 100, 150" in card and "| model.d_model | 16 |" in card
+
+
+def test_the_folder_of_a_run(unbroken: Path, config: Config, data: Prepared) -> None:
+    assert sorted(path.name for path in unbroken.iterdir()) == ["checkpoints", "log.jsonl", "model", "run.toml"]
+    assert read(unbroken / "run.toml") == settle(config, data)
+    assert [record["step"] for record in events(unbroken, "train")] == [3, 6, 9, 12]
+    record = events(unbroken, "train")[0]
+    assert {"loss", "nll", "perplexity", "rate", "gradient_norm", "tokens_per_second", "memory_mb", "tokens"} <= set(
+        record
+    )
+    assert checkpoint.steps(unbroken / "checkpoints") == [8, 12]
+    last = checkpoint.load(checkpoint.folder(unbroken / "checkpoints", 12))
+    assert last.progress.step == last.progress.updates == 12 and last.progress.tokens == record["tokens"] + sum(
+        later["tokens"] - earlier["tokens"]
+        for earlier, later in zip(events(unbroken, "train"), events(unbroken, "train")[1:], strict=False)
+    )
+
+
+def test_the_model_is_the_mean_of_the_last_checkpoints(unbroken: Path, tmp_path: Path) -> None:
+    folder = unbroken / "checkpoints"
+    parts = [checkpoint.load(checkpoint.folder(folder, step)).weights for step in (8, 12)]
+    for name, tensor in load_model(unbroken / "model").model.state_dict().items():
+        torch.testing.assert_close(tensor, (parts[0][name] + parts[1][name]) / 2)
+    assert average_run(unbroken, tmp_path / "averaged", 2) == [8, 12]
+    assert sha256(tmp_path / "averaged" / "model.safetensors") == sha256(unbroken / "model" / "model.safetensors")
+    with pytest.raises(UserError, match="has 2 checkpoints where 5 were asked for"):
+        average_run(unbroken, tmp_path / "more", 5)
+
+
+@pytest.mark.parametrize("stops", [(1,), (4,), (5, 7, 10), tuple(range(1, 11, 2))])
+def test_a_stopped_run_ends_with_the_same_bits(
+    unbroken: Path, config: Config, data: Prepared, tmp_path: Path, stops: tuple[int, ...]
+) -> None:
+    run = tmp_path / "stopped"
+    for stop in stops:
+        with pytest.raises(Interrupted, match=f"after step {stop + 1} with everything saved") as caught:
+            train(settle(config, data), data, run, observer=Watcher(stop))
+        assert caught.value.code == 75
+    train(settle(config, data), data, run)
+    assert sha256(run / "model" / "model.safetensors") == sha256(unbroken / "model" / "model.safetensors")
+    last = checkpoint.folder(run / "checkpoints", 12)
+    other = checkpoint.folder(unbroken / "checkpoints", 12)
+    for name in ("model.safetensors", "training.safetensors"):
+        assert sha256(last / name) == sha256(other / name)
+    assert figures(run) == figures(unbroken), "the log has no gaps and no repeats"
+    assert len(events(run, "resume")) == len(stops)
+
+
+def test_ctrl_c_has_its_own_code(config: Config, data: Prepared, tmp_path: Path) -> None:
+    with pytest.raises(Interrupted) as caught:
+        train(settle(config, data), data, tmp_path / "run", observer=Watcher(2, signal.SIGINT))
+    assert caught.value.code == 130
+
+
+def test_a_damaged_checkpoint_costs_only_its_steps(
+    unbroken: Path, config: Config, data: Prepared, tmp_path: Path
+) -> None:
+    with pytest.raises(Interrupted):
+        train(settle(config, data), data, tmp_path / "run", observer=Watcher(9))
+    path = checkpoint.folder(tmp_path / "run" / "checkpoints", 10) / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    watcher = Watcher()
+    train(settle(config, data), data, tmp_path / "run", observer=watcher)
+    assert len(watcher.warnings) == 1 and "step-00000010" in watcher.warnings[0]
+    assert sha256(tmp_path / "run/model/model.safetensors") == sha256(unbroken / "model/model.safetensors")
+    assert figures(tmp_path / "run") == figures(unbroken)
+
+
+def test_a_half_written_log_line_is_mended(unbroken: Path, config: Config, data: Prepared, tmp_path: Path) -> None:
+    with pytest.raises(Interrupted):
+        train(settle(config, data), data, tmp_path / "run", observer=Watcher(6))
+    with (tmp_path / "run" / "log.jsonl").open("a") as file:
+        file.write('{"event": "train", "step": 9}\n{"event": "tra')
+    train(settle(config, data), data, tmp_path / "run")
+    assert figures(tmp_path / "run") == figures(unbroken)
+
+
+def test_more_steps(config: Config, data: Prepared, tmp_path: Path, unbroken: Path) -> None:
+    train(settle(changed(config, steps=8), data), data, tmp_path / "run")
+    train(settle(config, data), data, tmp_path / "run")
+    assert sha256(tmp_path / "run/model/model.safetensors") == sha256(unbroken / "model/model.safetensors")
+    assert events(tmp_path / "run", "resume")[0]["train.steps"] == [8, 12], "the change is recorded"
+
+
+def test_a_finished_run_does_nothing_more(unbroken: Path, config: Config, data: Prepared) -> None:
+    before = sha256(unbroken / "model" / "model.safetensors")
+    train(settle(config, data), data, unbroken, observer=Watcher(1))
+    assert sha256(unbroken / "model" / "model.safetensors") == before
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value"), [("train", "seed", 9), ("train", "batch_tokens", 99), ("model", "dropout", 0.3)]
+)
+def test_a_setting_that_would_change_the_run_is_refused(
+    unbroken: Path, config: Config, data: Prepared, section: str, key: str, value: object
+) -> None:
+    other = config.model_copy(update={section: getattr(config, section).model_copy(update={key: value})})
+    with pytest.raises(UserError, match=f"{section}.{key} was .* and is now {value}.*--fresh"):
+        train(settle(other, data), data, unbroken)
+    train(settle(other, data), data, unbroken, fresh=True)
+    assert events(unbroken, "begin") and not events(unbroken, "resume")
+
+
+def test_other_data_is_refused(unbroken: Path, config: Config, data: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.train.loop.fingerprint", lambda _: "other")
+    with pytest.raises(UserError, match="not the data that .* was trained on"):
+        train(settle(config, data), data, unbroken)
+
+
+def test_a_folder_that_is_no_run_is_left_alone(config: Config, data: Prepared, tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("x")
+    with pytest.raises(UserError, match="is not a run"):
+        train(settle(config, data), data, tmp_path)
+    assert (tmp_path / "precious").read_text() == "x"
+
+
+def test_two_writers_are_refused(config: Config, data: Prepared, tmp_path: Path) -> None:
+    with one_writer(tmp_path / "run"), pytest.raises(UserError, match="another regard process"):
+        train(settle(config, data), data, tmp_path / "run")
+
+
+def test_early_stopping(config: Config, data: Prepared, tmp_path: Path) -> None:
+    config = settle(changed(config, patience=2, peak_rate=1e-12, schedule="constant", warmup=0), data)
+    config = changed(config, steps=100)
+    train(config, data, tmp_path / "run")
+    summary = read_history(tmp_path / "run")["summary"]
+    assert 12 <= checkpoint.steps(tmp_path / "run" / "checkpoints")[-1] < 100
+    assert summary["best_step"] is not None
+
+
+def test_the_best_is_kept(config: Config, data: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Losses go up after step 4: the checkpoint of step 4 stays though it is not among the last two."""
+    plain = Trainer.evaluated
+    worse = iter(range(100))
+
+    def evaluated(self: Trainer) -> Any:
+        model = plain(self)
+        with torch.no_grad():
+            model.embedding_VD.mul_(1.0 + next(worse))  # type: ignore[union-attr]
+        return model
+
+    config = settle(changed(config, steps=20, moving_average=0.5), data)
+    monkeypatch.setattr(Trainer, "evaluated", evaluated)
+    train(config, data, tmp_path / "run")
+    best = [record["step"] for record in events(tmp_path / "run", "validation") if record["best"]][-1]
+    assert {best, 16, 20} == set(checkpoint.steps(tmp_path / "run" / "checkpoints"))
+
+
+def test_validators_are_logged(config: Config, data: Prepared, tmp_path: Path) -> None:
+    train(
+        settle(config, data),
+        data,
+        tmp_path / "run",
+        validators={"answer": lambda model: float(not model.training) * 42},
+    )
+    assert [record["answer"] for record in events(tmp_path / "run", "validation")] == [42.0] * 3
+
+
+def test_a_run_that_is_not_finite_stops_before_any_harm(
+    config: Config, data: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = Trainer._gradients
+
+    def broken(self: Trainer, step: Any, number: int) -> tuple[float, float]:
+        loss, nll = plain(self, step, number)
+        return (float("nan"), nll) if number > 5 else (loss, nll)
+
+    monkeypatch.setattr(Trainer, "_gradients", broken)
+    watcher = Watcher()
+    with pytest.raises(Failed, match="3 steps in a row were not finite.*lower learning rate"):
+        train(settle(changed(config, bad_steps=3), data), data, tmp_path / "run", observer=watcher)
+    skipped = events(tmp_path / "run", "skipped")
+    assert [record["step"] for record in skipped] == [6, 7, 8]
+    assert all(len(record["pairs"]) > 0 for record in skipped) and len(watcher.warnings) == 3
+    assert checkpoint.steps(tmp_path / "run" / "checkpoints") == [4]
+
+
+def test_fine_tuning_begins_with_the_weights(unbroken: Path, config: Config, data: Prepared, tmp_path: Path) -> None:
+    weights = load_model(unbroken / "model").model.state_dict()
+    config = settle(changed(config, steps=4, peak_rate=1e-9), data)
+    train(config, data, tmp_path / "run", weights=weights)
+    for name, tensor in load_model(tmp_path / "run" / "model").model.state_dict().items():
+        torch.testing.assert_close(tensor, weights[name], atol=1e-6, rtol=0)
+
+
+def test_a_disk_that_fills_up(
+    config: Config, data: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unbroken: Path
+) -> None:
+    plain, calls = checkpoint.save_file, iter(range(100))
+
+    def full(*arguments: Any, **named: Any) -> None:
+        if next(calls) == 1:
+            raise OSError(28, "No space left on device")
+        plain(*arguments, **named)
+
+    monkeypatch.setattr("regard.train.checkpoint.save_file", full)
+    with pytest.raises(Failed, match="No space left.*step 4 is intact"):
+        train(settle(config, data), data, tmp_path / "run")
+    train(settle(config, data), data, tmp_path / "run")
+    assert sha256(tmp_path / "run/model/model.safetensors") == sha256(unbroken / "model/model.safetensors")
+
+
+def test_history_of_a_long_run_is_quick(config: Config, data: Prepared, unbroken: Path) -> None:
+    template = json.dumps(events(unbroken, "train")[0])
+    with (unbroken / "log.jsonl").open("w") as file:
+        for step in range(100_000):
+            file.write(template.replace('"step": 3', f'"step": {step}') + "\n")
+    history = read_history(unbroken)
+    assert len(history["training"][0]) == 100_000 and history["summary"]["step"] == 99_999

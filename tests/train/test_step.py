@@ -1,0 +1,149 @@
+"""One step against Adam written out, and what a step must not do."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from regard.config import PAD, Config
+from regard.data.batches import Batches, Step
+from regard.data.prepared import Prepared
+from regard.model.build import build
+from regard.train.distributed import World
+from regard.train.run import settle
+from regard.train.step import Trainer
+
+ALONE = World(0, 1, torch.device("cpu"))
+
+
+def steps(config: Config, data: Prepared, count: int, group: int = 1) -> list[Step]:
+    batches = Batches(data.train, batch_tokens=config.train.batch_tokens, seed=1)
+    return [step for step, _ in zip(batches.steps(group=group), range(count), strict=False)]
+
+
+def still(config: Config, data: Prepared, **train: object) -> Config:
+    """Without dropout, so that a plain second implementation can follow."""
+    config = settle(config, data)
+    return config.model_copy(
+        update={
+            "model": config.model.model_copy(update={"dropout": 0.0}),
+            "train": config.train.model_copy(update=train),
+        }
+    )
+
+
+@pytest.fixture
+def doubles() -> Iterator[None]:
+    """In float64, where the gradient of a key's bias, which is 0 but for rounding, stays 0 beside Adam's epsilon."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.usefixtures("doubles")
+@pytest.mark.parametrize("group", [1, 3])
+@pytest.mark.parametrize("clip", [None, 0.01])
+def test_equals_adam_written_out(config: Config, data: Prepared, group: int, clip: float | None) -> None:
+    """Kingma and Ba, algorithm 1, on gradients of the mean loss per token of the whole group."""
+    config = still(config, data, clip=clip)
+    trainer = Trainer(config.model, config.train, ALONE)
+    torch.manual_seed(config.train.seed)
+    model = build(config.model)
+    moment = {name: torch.zeros_like(value) for name, value in model.named_parameters()}
+    square = {name: torch.zeros_like(value) for name, value in model.named_parameters()}
+    for number, step in enumerate(steps(config, data, 4, group), 1):
+        update = trainer.update(step, number)
+        model.zero_grad()
+        total, tokens = torch.tensor(0.0), 0
+        for batch in step.batches:
+            logits = model.logits(model.features(batch.source_BS, batch.target_BT[:, :-1]))
+            expected = batch.target_BT[:, 1:]
+            total = total + F.cross_entropy(
+                logits.flatten(0, 1), expected.flatten(), ignore_index=PAD, label_smoothing=0.1, reduction="sum"
+            )
+            tokens += int((expected != PAD).sum())
+        (total / tokens).backward()
+        norm = torch.stack([value.grad.square().sum() for value in model.parameters()]).sum().sqrt().item()
+        assert update.loss == pytest.approx(total.item(), rel=1e-5) and update.norm == pytest.approx(norm, rel=1e-4)
+        assert update.taken and step.target_tokens == tokens
+        scale = 1.0 if clip is None else min(1.0, clip / norm)
+        with torch.no_grad():
+            for name, value in model.named_parameters():
+                gradient = value.grad * scale
+                moment[name] = 0.9 * moment[name] + 0.1 * gradient
+                square[name] = 0.98 * square[name] + 0.02 * gradient**2
+                corrected = moment[name] / (1 - 0.9**number)
+                value.sub_(update.rate * corrected / ((square[name] / (1 - 0.98**number)).sqrt() + 1e-9))
+    for name, value in model.named_parameters():
+        torch.testing.assert_close(trainer.weights()[name], value.detach(), atol=1e-7, rtol=1e-5)
+
+
+def test_a_loss_that_is_not_finite_never_reaches_the_weights(config: Config, data: Prepared) -> None:
+    config = still(config, data, moving_average=0.9)
+    trainer = Trainer(config.model, config.train, ALONE)
+    first, second = steps(config, data, 2)
+    trainer.update(first, 1)
+    before = {name: tensor.clone() for name, tensor in {**trainer.weights(), **trainer.tensors()}.items()}
+    norm = trainer.model.encoder[0].around_attention.norm
+    kept = norm.weight.detach().clone()
+    with torch.no_grad():
+        norm.weight.fill_(float("nan"))
+    update = trainer.update(second, 2)
+    assert not update.taken
+    with torch.no_grad():
+        norm.weight.copy_(kept)
+    for name, tensor in {**trainer.weights(), **trainer.tensors()}.items():
+        assert torch.equal(tensor, before[name]), name
+    assert trainer.update(second, 3).taken, "the next finite step goes on"
+
+
+def test_moving_average(config: Config, data: Prepared) -> None:
+    config = still(config, data, moving_average=0.75)
+    trainer = Trainer(config.model, config.train, ALONE)
+    expected = {name: tensor.clone() for name, tensor in trainer.weights().items()}
+    for number, step in enumerate(steps(config, data, 3), 1):
+        trainer.update(step, number)
+        for name, tensor in trainer.weights().items():
+            expected[name] = 0.75 * expected[name] + 0.25 * tensor
+    for name, tensor in trainer.evaluated_weights().items():
+        torch.testing.assert_close(tensor, expected[name])
+    shown = dict(trainer.evaluated().named_parameters())
+    assert all(torch.equal(shown[name], tensor) for name, tensor in trainer.evaluated_weights().items())
+
+
+def test_what_is_random_depends_on_the_place_alone(config: Config, data: Prepared) -> None:
+    """Dropout of a step is the same whatever was drawn before it, and differs from step to step."""
+    config = settle(config, data)
+    first = steps(config, data, 1)[0]
+    losses = []
+    for noise, number in ((0, 1), (5, 1), (0, 2)):
+        trainer = Trainer(config.model, config.train, ALONE)
+        torch.rand(noise)
+        losses.append(trainer.update(first, number).loss)
+    assert losses[0] == losses[1] != losses[2]
+
+
+def test_bf16_autocast_trains(config: Config, data: Prepared) -> None:
+    config = still(config, data, precision="bf16")
+    trainer = Trainer(config.model, config.train, ALONE)
+    plain = Trainer(config.model, still(config, data, precision="float32").train, ALONE)
+    step = steps(config, data, 1)[0]
+    rough, exact = trainer.update(step, 1), plain.update(step, 1)
+    assert rough.taken and rough.loss == pytest.approx(exact.loss, rel=0.02)
+    assert all(tensor.dtype == torch.float32 for tensor in trainer.weights().values())
+
+
+def test_restore_is_exact(config: Config, data: Prepared) -> None:
+    config = settle(config, data)
+    one = Trainer(config.model, config.train, ALONE)
+    todo = steps(config, data, 5)
+    for number, step in enumerate(todo[:3], 1):
+        one.update(step, number)
+    two = Trainer(config.model, config.train, ALONE)
+    copies = [{name: tensor.clone() for name, tensor in part.items()} for part in (one.weights(), one.tensors())]
+    two.restore(*copies, 3)
+    for number, step in enumerate(todo[3:], 4):
+        assert replace(one.update(step, number)) == two.update(step, number)
+    assert all(torch.equal(tensor, two.weights()[name]) for name, tensor in one.weights().items())
