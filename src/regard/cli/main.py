@@ -1,0 +1,80 @@
+"""The `regard` command: its sub-commands, and what the shell is told when something goes wrong.
+
+Exit codes: 0 done; 1 failed; 2 a mistake that the person who typed it can mend; 130 interrupted.
+"""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from regard.cli import average, model, prepare, runs, train
+from regard.cli.variadic import VariadicCommand
+
+app = typer.Typer(
+    name="regard",
+    help="Pairs of texts in, a Transformer of your own out: prepare, train, measure, translate, serve and look inside.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("prepare", cls=VariadicCommand)(prepare.prepare)
+app.command("train")(train.train)
+app.command("average")(average.average)
+app.command("runs")(runs.runs)
+app.command("model")(model.model)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from regard import __version__
+
+        typer.echo(f"regard {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """What stands before the sub-command."""
+
+
+def main() -> None:
+    """Run the command line; one sentence for a mistake, a traceback for a bug."""
+    from regard.errors import Failed, Interrupted, UserError
+
+    try:
+        app()
+    except UserError as error:
+        _complain(str(error))
+        sys.exit(2)
+    except Failed as error:
+        _complain(str(error))
+        sys.exit(1)
+    except Interrupted as error:
+        _complain(str(error))
+        sys.exit(error.code)
+    except (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError) as error:
+        if error.filename is None:
+            raise
+        _complain(f"{error.filename}: {(error.strerror or 'cannot be opened').lower()}")
+        sys.exit(2)
+    except BrokenPipeError:  # the reader of our output has gone: nobody is left to tell
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        if error.errno is None or error.filename is None:
+            raise
+        _complain(f"{error.filename}: {(error.strerror or 'failed').lower()}")
+        sys.exit(1)
+    except KeyboardInterrupt:
+        _complain("interrupted")
+        sys.exit(130)
+
+
+def _complain(sentence: str) -> None:
+    sys.stderr.write(f"regard: {' '.join(sentence.split())}\n")

@@ -1,0 +1,110 @@
+"""The rooms of the house: who may import whom (DESIGN.md), and that looking in costs nothing."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "regard"
+GROUND = {"config", "errors", "files", "regard"}  # what every room stands on
+ALLOWED: dict[str, set[str]] = {
+    "text": set(),
+    "data": {"text"},
+    "model": set(),
+    "train": {"data", "model"},
+    "decode": {"model", "text"},
+    "evaluate": {"decode", "model", "data", "text"},
+    "look": {"decode", "model", "text"},
+    "serve": {"decode", "model", "text"},
+    "paper": {"text", "data", "model", "train", "decode", "evaluate", "look"},
+    "cli": {"text", "data", "model", "train", "decode", "evaluate", "look", "serve", "paper"},
+}
+LIBRARIES: dict[str, set[str]] = {"text": {"sentencepiece"}}  # rooms that may use no others
+CONCRETE = {"transformer", "recurrent", "convolutional"}
+
+
+def files() -> list[Path]:
+    return sorted(SOURCE.rglob("*.py"))
+
+
+def room(path: Path) -> str:
+    parts = path.relative_to(SOURCE).parts
+    return parts[0] if len(parts) > 1 else "regard"
+
+
+def imported(path: Path) -> set[str]:
+    """Every module that a file imports, wherever in the file, as a dotted name."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are written in full"
+            assert node.module is not None
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: path.relative_to(SOURCE).as_posix())
+def test_rooms_use_only_the_rooms_before_them(path: Path) -> None:
+    here = room(path)
+    if here == "regard":
+        return
+    assert here in ALLOWED, f"{here} is not a room of the house"
+    for name in imported(path):
+        if not name.startswith("regard."):
+            continue
+        there = name.split(".")[1]
+        if (SOURCE / there).is_dir():
+            assert there == here or there in ALLOWED[here], f"{path}: {here} may not import {there}"
+        if here == "decode" and there == "model":
+            assert not CONCRETE & set(name.split(".")), f"{path}: search knows the contract, not an architecture"
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: path.relative_to(SOURCE).as_posix())
+def test_nothing_below_imports_the_command_line_and_no_room_imports_what_it_should_not(path: Path) -> None:
+    here, names = room(path), imported(path)
+    if here not in ("cli", "regard"):
+        assert not any(name.startswith(("regard.cli", "typer", "rich")) for name in names)
+    if here in LIBRARIES:
+        outside = {name.split(".")[0] for name in names} - set(sys.stdlib_module_names) - {"regard"}
+        assert outside <= LIBRARIES[here], f"{path}: {here} may not use {outside - LIBRARIES[here]}"
+    assert not {"pickle", "dill", "joblib", "shelve", "marshal"} & {name.split(".")[0] for name in names}
+
+
+def test_ground_floor_stands_on_nothing() -> None:
+    for name in ("config", "errors", "files"):
+        for other in imported(SOURCE / f"{name}.py"):
+            if other.startswith("regard."):
+                assert other.split(".")[1] in GROUND
+
+
+def test_package_files_are_empty() -> None:
+    for path in SOURCE.rglob("__init__.py"):
+        if path.parent != SOURCE:
+            assert path.read_text() == "", f"{path} holds nothing, so that importing a room costs nothing"
+
+
+@pytest.mark.parametrize("statement", ["import regard", "import regard.cli.main", "import regard.config"])
+def test_torch_is_not_paid_for_unless_used(statement: str) -> None:
+    code = f"import sys; {statement}; sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_readme_maps_every_file() -> None:
+    readme = (SOURCE.parents[1] / "README.md").read_text(encoding="utf-8")
+    for path in files():
+        if path.name not in ("__init__.py", "__main__.py"):
+            assert f"`{path.name}`" in readme or f"{path.name} " in readme, f"{path.name} is not in the README's map"
+
+
+def test_public_names_exist() -> None:
+    import regard
+
+    for name in regard.__all__:
+        assert getattr(regard, name) is not None
+    assert "preset" in dir(regard)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        regard.nothing  # noqa: B018
