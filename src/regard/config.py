@@ -161,6 +161,8 @@ class DecodeConfig(Frozen):
     beam: Count = 4
     alpha: Annotated[float, Field(ge=0.0)] = 0.6
     """Exponent of the length penalty."""
+    penalty: Literal["paper", "average"] = "paper"
+    """What a log probability is divided by. paper: ((5 + |Y|) / 6)^alpha (Wu et al., 2016). average: |Y|^alpha."""
     extra_length: Annotated[int, Field(ge=0)] = 50
     """The output has at most this many tokens more than the input."""
 

@@ -101,9 +101,7 @@ def _report(model: Path, log: Path, *, as_json: bool) -> None:
     shown = ("step", "loss", "tokens", "tokens_per_second", "seconds")
     for record in records(log):
         if record.get("event") == "train":
-            figures |= {
-                key: record[key] for key in ("step", "loss", "tokens", "tokens_per_second", "seconds") if key in record
-            }
+            figures |= {key: record[key] for key in shown if key in record}
         elif record.get("event") == "validation":
             figures |= {f"validation_{key}": value for key, value in record.items() if isinstance(value, float)}
     if as_json:

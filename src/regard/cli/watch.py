@@ -3,7 +3,8 @@
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from regard.errors import UserError
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
+    from torch.utils.tensorboard import SummaryWriter
 
     from regard.train.loop import Observer
     from regard.train.step import Update
@@ -26,7 +28,12 @@ def watch(steps: int, out: Path, *, tensorboard: bool) -> "Iterator[Observer]":
 
         yield Silence()
         return
-    events = _events(out) if tensorboard else None
+    events = _Events(out / "tensorboard") if tensorboard else None
+    with closing(events) if events is not None else nullcontext():
+        yield from _observer(steps, events)
+
+
+def _observer(steps: int, events: "_Events | None") -> "Iterator[Observer]":
     if not sys.stderr.isatty():
         yield Plain(steps, events)
         return
@@ -41,7 +48,7 @@ def watch(steps: int, out: Path, *, tensorboard: bool) -> "Iterator[Observer]":
 class Plain:
     """One line for every line of the log."""
 
-    def __init__(self, steps: int, events: Any) -> None:
+    def __init__(self, steps: int, events: "_Events | None") -> None:
         self.steps, self.events = steps, events
 
     def step(self, number: int, update: "Update") -> None:
@@ -49,7 +56,8 @@ class Plain:
 
     def record(self, record: Record) -> None:
         sys.stderr.write(f"step {record['step']}/{self.steps}: {sentence(record)}\n")
-        _send(self.events, record)
+        if self.events is not None:
+            self.events.send(record)
 
     def warn(self, sentence: str) -> None:
         sys.stderr.write(f"regard: {sentence}\n")
@@ -58,7 +66,7 @@ class Plain:
 class Terminal:
     """A bar with speed, time left and the last validation; what matters later scrolls by above it."""
 
-    def __init__(self, progress: "Progress", task: "TaskID", events: Any) -> None:
+    def __init__(self, progress: "Progress", task: "TaskID", events: "_Events | None") -> None:
         self.progress, self.task, self.events = progress, task, events
         self.speed = self.validation = ""
 
@@ -73,7 +81,8 @@ class Terminal:
         if record["event"] == "validation":
             self.validation = f"  validation {record['perplexity']:.2f} perplexity"
         self.progress.update(self.task, completed=record["step"], description=self.speed + self.validation)
-        _send(self.events, record)
+        if self.events is not None:
+            self.events.send(record)
 
     def warn(self, sentence: str) -> None:
         self.progress.console.print(f"regard: {sentence}", highlight=False, markup=False)
@@ -89,18 +98,27 @@ def sentence(record: Record) -> str:
     return f"{record['event']}  " + "  ".join(figures)
 
 
-def _events(out: Path) -> Any:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        raise UserError("--tensorboard needs the tensorboard package; pip install 'regard[tensorboard]'") from None
-    return SummaryWriter(str(out / "tensorboard"))  # type: ignore[no-untyped-call]
+class _Events:
+    """TensorBoard's view of the log, begun with its first figure."""
 
+    def __init__(self, folder: Path) -> None:
+        if find_spec("tensorboard") is None:
+            raise UserError("--tensorboard needs the tensorboard package; pip install 'regard[tensorboard]'")
+        self.folder = folder
+        self.writer: SummaryWriter | None = None
 
-def _send(events: Any, record: Record) -> None:
-    if events is None or record["event"] not in ("train", "validation"):
-        return
-    for key, value in record.items():
-        if isinstance(value, int | float) and key not in ("step", "best"):
-            events.add_scalar(f"{record['event']}/{key}", value, record["step"])
-    events.flush()
+    def send(self, record: Record) -> None:
+        if record["event"] not in ("train", "validation"):
+            return
+        if self.writer is None:
+            from torch.utils.tensorboard import SummaryWriter
+
+            self.writer = SummaryWriter(str(self.folder))
+        for key, value in record.items():
+            if isinstance(value, int | float) and key not in ("step", "best"):
+                self.writer.add_scalar(f"{record['event']}/{key}", value, record["step"])
+        self.writer.flush()
+
+    def close(self) -> None:
+        if self.writer is not None:
+            self.writer.close()

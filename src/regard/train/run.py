@@ -14,6 +14,7 @@ from regard.errors import UserError
 from regard.files import MANIFEST, write_bytes
 
 RUN, LOG, CHECKPOINTS, MODEL = "run.toml", "log.jsonl", "checkpoints", "model"
+TENSORBOARD = "tensorboard"
 
 # What may change when a run goes on: none of it touches what a step computes from the state before it.
 MAY_CHANGE = {
@@ -59,7 +60,7 @@ def fingerprint(data: Path) -> str:
 def begin(run: Path, config: Config, *, fresh: bool) -> dict[str, tuple[Any, Any]]:
     """Make a run's folder, or compare with the one that is there. Returns what changed: by key, before and after."""
     if fresh:
-        for name in (CHECKPOINTS, MODEL):
+        for name in (CHECKPOINTS, MODEL, TENSORBOARD):
             shutil.rmtree(run / name, ignore_errors=True)
         for name in (LOG, RUN):
             (run / name).unlink(missing_ok=True)

@@ -1,0 +1,249 @@
+"""`regard prepare`: pairs of texts in, token ids on disk out."""
+
+import json
+import sys
+from itertools import pairwise, repeat
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+import typer
+
+from regard.cli.variadic import MANY, words
+
+if TYPE_CHECKING:
+    from regard.config import CorpusConfig, PrepareConfig
+    from regard.data.report import Report, SplitReport
+
+FILES = f"FILE [FILE]{MANY}"
+
+
+def prepare(
+    *,
+    train: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar=FILES,
+            help="Training text: two files aligned by line (train.en train.de), or one TSV or JSON-lines file; "
+            "plain, .gz, .xz or .zst; - is standard input. Give the option once for each corpus.",
+        ),
+    ] = None,
+    valid: Annotated[list[str] | None, typer.Option(metavar=FILES, help="Validation text, in the same ways.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to make.")] = None,
+    vocabulary: Annotated[int | None, typer.Option(help="How many subwords to learn.", show_default="37000")] = None,
+    subwords: Annotated[Literal["bpe", "unigram"] | None, typer.Option(help="Their kind.", show_default="bpe")] = None,
+    separate: Annotated[bool, typer.Option("--separate", help="A vocabulary for each language, not one.")] = False,
+    weight: Annotated[
+        list[float] | None, typer.Option(help="How often an epoch passes over a corpus; once for each --train.")
+    ] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(help="A reserved token, such as <2de>, before sources; once for each --train.")
+    ] = None,
+    valid_tag: Annotated[list[str] | None, typer.Option(help="The same, once for each --valid.")] = None,
+    source_language: Annotated[
+        str | None, typer.Option("--from", metavar="CODE", help="Source language; train.en and such tell it.")
+    ] = None,
+    target_language: Annotated[str | None, typer.Option("--to", metavar="CODE", help="Target language.")] = None,
+    form: Annotated[Literal["NFC", "NFKC"] | None, typer.Option(help="Unicode form.", show_default="NFC")] = None,
+    max_characters: Annotated[
+        int | None, typer.Option(help="Drop pairs with a longer side.", show_default="5000")
+    ] = None,
+    max_ratio: Annotated[
+        float | None, typer.Option(help="Drop pairs of more different lengths; 0 keeps all.", show_default="9")
+    ] = None,
+    keep_identical: Annotated[bool, typer.Option("--keep-identical", help="Keep pairs of equal sides.")] = False,
+    keep_duplicates: Annotated[bool, typer.Option("--keep-duplicates", help="Keep pairs that came before.")] = False,
+    skip_invalid: Annotated[
+        bool, typer.Option("--skip-invalid", help="Count what can't be read, and go on, instead of stopping at it.")
+    ] = False,
+    sample: Annotated[
+        int | None, typer.Option(help="Learn subwords from at most this many pairs.", show_default="500000")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="For the choice of that sample.", show_default="1")] = None,
+    cores: Annotated[int | None, typer.Option(min=1, help="Processes to use.", show_default="all")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace prepared data that is at --out already.")] = False,
+    check: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Prepare nothing; compare a folder with its checksums.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as one JSON object.")] = False,
+) -> None:
+    """Make training data: normalise, filter, learn subwords, encode.
+
+    regard prepare --train train.en train.de --valid val.en val.de --vocabulary 8000 --out DIR
+
+    --train and --valid take the words that follow them, up to the next option. The folder is made whole or not at all.
+    """
+    if check is not None:
+        _check(check, as_json)
+        return
+    corpora = _corpora("--train", train, weight, tag)
+    valid_corpora = _corpora("--valid", valid, None, valid_tag or _valid_tags(tag, valid), of="--valid-tag")
+    config = _config(
+        corpora,
+        vocabulary=vocabulary,
+        subwords=subwords,
+        shared=not separate,
+        form=form,
+        source_language=source_language,
+        target_language=target_language,
+        skip_invalid=skip_invalid,
+        sample=sample,
+        seed=seed,
+        filters={
+            "max_characters": max_characters,
+            "max_ratio": max_ratio,
+            "identical": keep_identical,
+            "duplicates": keep_duplicates,
+        },
+    )
+    from regard.data.prepare import prepare as run
+    from regard.errors import UserError
+
+    if out is None:
+        raise UserError("--out is missing; name the folder to make")
+    with _Progress() as progress:
+        report = run(corpora, valid_corpora, out, config, cores=cores, force=force, progress=progress)
+    typer.echo(report.model_dump_json() if as_json else _text(report))
+
+
+def _corpora(
+    option: str, values: list[str] | None, weights: list[float] | None, tags: list[str] | None, of: str = "--tag"
+) -> "list[CorpusConfig]":
+    """One CorpusConfig for each time the option was given."""
+    from regard.config import CorpusConfig, check
+    from regard.errors import UserError
+
+    groups = [words(value) for value in values or []]
+    if not groups and option == "--train":
+        raise UserError("--train is missing; name two files aligned by line, or one TSV or JSON-lines file")
+    for name, given in (("--weight", weights), (of, tags)):
+        if given and len(given) != len(groups):
+            raise UserError(f"{name} is given {len(given)} times, but {option} {len(groups)}; give one for each")
+    for group in groups:
+        if not 1 <= len(group) <= 2:
+            raise UserError(
+                f"{' '.join([option, *group])}: {len(group)} files, but a corpus has one or two; "
+                f"give {option} again for another corpus"
+            )
+    return [
+        check(CorpusConfig, {"files": group, "weight": weight, "tag": tag}, f"{option} {' '.join(group)}")
+        for group, weight, tag in zip(groups, weights or repeat(1.0), tags or repeat(None), strict=False)
+    ]
+
+
+def _valid_tags(tags: list[str] | None, valid: list[str] | None) -> list[str] | None:
+    """One tag for all of --train is also that of --valid; several must be told."""
+    from regard.errors import UserError
+
+    if not tags or not valid:
+        return None
+    if len(set(tags)) > 1:
+        raise UserError("--train has several tags, so --valid needs its own; give --valid-tag once for each --valid")
+    return tags[:1] * len(valid)
+
+
+def _config(corpora: "list[CorpusConfig]", filters: dict[str, Any], **values: Any) -> "PrepareConfig":
+    """What was given, on top of the defaults; languages as the files' names tell them."""
+    from regard.config import PrepareConfig, check
+    from regard.data.corpus import languages
+
+    told = {languages(corpus.files) for corpus in corpora}
+    source, target = (told.pop() if len(told) == 1 else None) or (None, None)
+    values["source_language"] = values["source_language"] or source
+    values["target_language"] = values["target_language"] or target
+    given = {key: value for key, value in values.items() if value is not None}
+    given["filters"] = {key: value for key, value in filters.items() if value is not None}
+    if given["filters"].get("max_ratio") == 0:
+        given["filters"]["max_ratio"] = None
+    return check(PrepareConfig, given, "regard prepare")
+
+
+def _check(directory: Path, as_json: bool) -> None:
+    from regard.data.prepared import Prepared
+
+    prepared = Prepared.open(directory, contents=True)
+    pairs = sum(map(len, prepared.train))
+    typer.echo(json.dumps({"whole": True, "pairs": pairs}) if as_json else f"{directory}: whole, {pairs:,} pairs")
+
+
+class _Progress:
+    """A bar on a terminal; elsewhere one line for each phase. Both on standard error."""
+
+    def __init__(self) -> None:
+        self._phase = ""
+        self._bar: Any = None
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+            columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn()
+            self._bar = Progress(*columns, console=Console(stderr=True))
+            self._bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, phase: str, done: int, total: int | None) -> None:
+        if phase != self._phase:
+            self._begin(phase)
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, total=total)
+
+    def _begin(self, phase: str) -> None:
+        self._phase = phase
+        if self._bar is None:
+            typer.echo(f"{phase} ...", err=True)
+        else:
+            self._task = self._bar.add_task(phase, total=None)
+
+
+def _text(report: "Report") -> str:
+    """The report for a person to read."""
+    splits = [*report.train, *([report.valid] if report.valid else [])]
+    lines = [line for split in splits for line in _split_text(split)]
+    lines += ["", "tokens of a training text, and how many have them", *_histogram(report), ""]
+    lines.append(f"vocabulary  {report.source_vocabulary:,} source, {report.target_vocabulary:,} target")
+    if report.valid_in_train:
+        lines.append(f"warning     {report.valid_in_train:,} validation pairs are also in the training data")
+    if report.timings:
+        times = report.timings
+        lines.append(
+            f"time        {times.reading:.1f} s reading, {times.learning:.1f} s learning subwords, "
+            f"{times.encoding:.1f} s encoding, {times.writing:.1f} s writing; {times.pairs_per_second:,.0f} pairs/s"
+        )
+    return "\n".join(lines)
+
+
+def _split_text(split: "SplitReport") -> list[str]:
+    from regard.data.report import in_words
+
+    names = "; ".join(" ".join(files) for files in split.files)
+    lines = [f"{split.name:<12}{names}", f"  pairs     {split.read:,} read, {split.kept:,} kept"]
+    if split.dropped:
+        lines.append(f"  dropped   {in_words(split.dropped)}")
+    lines += [f"  warning   {warning}" for warning in split.warnings]
+    for name, side in (("source", split.source), ("target", split.target)):
+        lines.append(
+            f"  {name:<10}{side.tokens:,} tokens, {side.tokens_per_word:.2f} a word, "
+            f"longest {side.longest:,}, {side.unknown:,} unknown"
+        )
+    return lines
+
+
+def _histogram(report: "Report") -> list[str]:
+    """A row for each bin that has texts, with bars in proportion."""
+    sides = [[split.source.lengths for split in report.train], [split.target.lengths for split in report.train]]
+    source, target = ([sum(counts) for counts in zip(*side, strict=True)] for side in sides)
+    largest = max(*source, *target)
+    edges = [0, *report.length_bins]
+    names = [f"{low + 1}-{high}" for low, high in pairwise(edges)] + [f"over {edges[-1]}"]
+    bar = "█" if "utf" in (sys.stdout.encoding or "").lower() else "#"
+    head = f"  {'':>9}{'source':>12} {'':<20}{'target':>12}"
+    return [head] + [
+        f"  {name:>9}" + "".join(f"{count:>12,} {bar * round(20 * count / largest):<20}" for count in counts).rstrip()
+        for name, *counts in zip(names, source, target, strict=True)
+        if any(counts)
+    ]

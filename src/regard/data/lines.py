@@ -1,0 +1,157 @@
+"""A file of text, plain or compressed -> its raw lines, a few at a time, in memory that no line can exceed."""
+
+import gzip
+import lzma
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from io import BufferedIOBase, BufferedReader
+from pathlib import Path
+from stat import S_ISDIR
+from types import TracebackType
+from typing import Self, cast
+
+from backports import zstd
+
+from regard.errors import UserError
+
+STANDARD_INPUT = "-"
+LONGEST_LINE = 1 << 20  # bytes; a longer line is not a sentence, and a file may have no newline at all
+BLOCK = 1 << 16
+
+_BOM = b"\xef\xbb\xbf"
+_SUFFIXES = {".gz": "gzip", ".xz": "xz", ".zst": "zstd"}
+_MAGIC = {"gzip": b"\x1f\x8b", "xz": b"\xfd7zXZ\x00", "zstd": b"\x28\xb5\x2f\xfd"}
+_OPEN: dict[str, Callable[[BufferedReader], BufferedIOBase]] = {
+    "gzip": lambda file: gzip.GzipFile(fileobj=file, mode="rb"),
+    "xz": lzma.LZMAFile,
+    "zstd": zstd.ZstdFile,
+}
+_BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, zstd.ZstdError)
+
+
+def shown(name: str) -> str:
+    """What a person calls the file."""
+    return "standard input" if name == STANDARD_INPUT else name
+
+
+def uncompressed_name(name: str) -> str:
+    """train.en.gz -> train.en"""
+    return next((name.removesuffix(suffix) for suffix in _SUFFIXES if name.endswith(suffix)), name)
+
+
+class Lines:
+    """The lines of one file, as lists of bytes without their ends; only \\n and \\r\\n end a line.
+
+    Compression is told from the first bytes, whatever the name; a name that promises it must hold it. A byte order
+    mark at the start is dropped. A line beyond LONGEST_LINE may be cut, but not to LONGEST_LINE or less, so that it can
+    be known by its length. A broken archive is a UserError, or with `skip_invalid` the end of the file: `broken` then
+    says what was wrong, and the whole lines before the break have been given.
+    """
+
+    def __init__(self, name: str, *, skip_invalid: bool = False) -> None:
+        self.name = name
+        self.count = 0
+        """Lines given so far."""
+        self.broken: str | None = None
+        self._skip_invalid = skip_invalid
+        self._file = _open(name)
+        try:
+            self._stream, self._kind = _decompressed(self._file, name)
+        except BaseException:
+            self.close()
+            raise
+
+    def position(self) -> int:
+        """Bytes of the file itself that have been read, for a progress bar."""
+        return self._file.tell() if self._file.seekable() else 0
+
+    def close(self) -> None:
+        if self.name != STANDARD_INPUT:
+            self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[list[bytes]]:
+        rest = b""
+        cut = False  # the line in `rest` is too long; what follows up to its end is not kept
+        for number, block in enumerate(self._blocks()):
+            data = block.removeprefix(_BOM) if number == 0 else block
+            if cut:
+                if b"\n" not in data:
+                    continue
+                data = data[data.index(b"\n") :]
+            data = rest + data
+            *lines, rest = data.split(b"\n")
+            cut = len(rest) > LONGEST_LINE + 1  # by more than the \r that may still belong to its end
+            if cut:
+                rest = rest[: LONGEST_LINE + 2]
+            if lines:
+                self.count += len(lines)
+                yield [line.removesuffix(b"\r") for line in lines] if b"\r" in data else lines
+        if rest and self.broken is None:  # the last line need not end; of a broken archive it is only a part
+            self.count += 1
+            yield [rest.removesuffix(b"\r")]
+
+    def _blocks(self) -> Iterator[bytes]:
+        """Decompressed data. The first block has the three bytes that a byte order mark may take, if the file has."""
+        try:
+            first = b""
+            while len(first) < len(_BOM) and (block := self._stream.read1(BLOCK)):
+                first += block
+            yield first
+            while block := self._stream.read1(BLOCK):
+                yield block
+        except _BROKEN as error:
+            self.broken = f"broken {self._kind} data after line {self.count} ({error})"
+            if not self._skip_invalid:
+                raise UserError(
+                    f"{shown(self.name)}: {self.broken}; get the file again, "
+                    "or pass --skip-invalid to use the lines before the break"
+                ) from None
+        except OSError as error:
+            raise UserError(f"{shown(self.name)}: can't be read after line {self.count}: {error.strerror}") from None
+
+
+def check_readable(name: str) -> None:
+    """Raise UserError for a name that can't be a file of text, without opening it: a pipe can be opened only once."""
+    if name == STANDARD_INPUT:
+        return
+    try:
+        mode = Path(name).stat().st_mode
+    except FileNotFoundError:
+        raise UserError(f"{name}: no such file; check its name and folder") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise UserError(f"{name}: can't be read: {getattr(error, 'strerror', None) or error}") from None
+    if S_ISDIR(mode):
+        raise UserError(f"{name}: is a folder; name the files in it")
+
+
+def _open(name: str) -> BufferedReader:
+    if name == STANDARD_INPUT:
+        if sys.stdin is None:
+            raise UserError("standard input is closed; name a file, or send text through a pipe")
+        return cast(BufferedReader, sys.stdin.buffer)
+    check_readable(name)
+    try:
+        return Path(name).open("rb")
+    except OSError as error:
+        raise UserError(f"{name}: can't be read: {error.strerror}") from None
+
+
+def _decompressed(file: BufferedReader, name: str) -> tuple[BufferedIOBase, str]:
+    """What to read the text from, and the name of its compression."""
+    start = file.peek(8)[:8]
+    for kind, magic in _MAGIC.items():
+        if start.startswith(magic):
+            return _OPEN[kind](file), kind
+    for suffix, kind in _SUFFIXES.items():
+        if name.endswith(suffix):
+            raise UserError(f"{name}: named {suffix} but not {kind} data; get the file again, or rename it")
+    return file, "plain"

@@ -1,0 +1,155 @@
+"""Raw lines -> raw pairs, or one sentence on the first line that is none."""
+
+import json
+from collections import Counter
+from collections.abc import Container
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from regard.data.lines import LONGEST_LINE, shown
+from regard.errors import UserError
+
+Kind = Literal["parallel", "tsv", "json"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What it takes to read a line of a corpus."""
+
+    files: tuple[str, ...]
+    source_language: str | None = None
+    target_language: str | None = None
+    skip_invalid: bool = False
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A run of raw lines, joined by newlines, of each of the corpus's files."""
+
+    kind: Kind
+    first: int
+    """The number of its first line, from 1."""
+    count: int
+    blocks: tuple[bytes, ...]
+
+
+class Parsed(NamedTuple):
+    """A chunk's pairs, and how many lines were left out for each reason."""
+
+    sources: list[str]
+    targets: list[str]
+    dropped: Counter[str]
+
+
+class _Bad(NamedTuple):
+    """Why a line can't be read: the name it is counted under, and what to tell about it."""
+
+    reason: str
+    sentence: str
+
+
+def parse(chunk: Chunk, reading: Reading) -> Parsed:
+    """A chunk's lines as pairs. A line that can't be read is a UserError, or left out and counted with `skip_invalid`.
+
+    Of two parallel files, a bad line in one takes its partner with it.
+    """
+    columns: list[list[str]] = []
+    bad: dict[int, tuple[str, _Bad]] = {}
+    for name, block in zip(reading.files, chunk.blocks, strict=True):
+        lines, wrong = _decode(block)
+        columns.append(lines)
+        bad |= {index: (name, why) for index, why in wrong.items() if index not in bad}
+    if chunk.kind == "parallel":
+        sources, targets = columns
+    else:
+        split = _split_tsv if chunk.kind == "tsv" else _split_json
+        sources, targets, wrong = split(columns[0], reading, bad)
+        bad |= {index: (reading.files[0], why) for index, why in wrong.items()}
+    if not bad:
+        return Parsed(sources, targets, Counter())
+    if not reading.skip_invalid:
+        index = min(bad)
+        name, why = bad[index]
+        raise UserError(
+            f"{shown(name)}, line {chunk.first + index}: {why.sentence}, or pass --skip-invalid to leave out such lines"
+        )
+    kept = [index for index in range(chunk.count) if index not in bad]
+    dropped = Counter(why.reason for _, why in bad.values())
+    return Parsed([sources[index] for index in kept], [targets[index] for index in kept], dropped)
+
+
+def _decode(block: bytes) -> tuple[list[str], dict[int, _Bad]]:
+    """A block's lines, and which of them are no text; these are empty."""
+    if len(block) <= LONGEST_LINE:  # then no line is longer
+        try:
+            return block.decode().split("\n"), {}
+        except UnicodeDecodeError:
+            pass
+    lines, bad = [], {}
+    for index, raw in enumerate(block.split(b"\n")):
+        line = ""
+        if len(raw) > LONGEST_LINE:
+            bad[index] = _Bad("line too long", f"longer than {LONGEST_LINE} bytes; break it into sentences")
+        else:
+            try:
+                line = raw.decode()
+            except UnicodeDecodeError as error:
+                what = f"not valid UTF-8 (0x{raw[error.start]:02x} at byte {error.start + 1})"
+                bad[index] = _Bad("not valid UTF-8", f"{what}; convert the file to UTF-8, for example with iconv")
+        lines.append(line)
+    return lines, bad
+
+
+def _split_tsv(
+    lines: list[str], reading: Reading, skip: Container[int]
+) -> tuple[list[str], list[str], dict[int, _Bad]]:
+    """The first two columns. A blank line is a pair of empty texts, which is no mistake."""
+    sources, targets, bad = [], [], {}
+    for index, line in enumerate(lines):
+        source, tab, rest = line.partition("\t")
+        sources.append(source)
+        targets.append(rest.partition("\t")[0])
+        if not tab and index not in skip and source.strip():
+            bad[index] = _Bad(
+                "no tab", "no tab between source and target; put one in, or give two files aligned by line"
+            )
+    return sources, targets, bad
+
+
+def _split_json(
+    lines: list[str], reading: Reading, skip: Container[int]
+) -> tuple[list[str], list[str], dict[int, _Bad]]:
+    sources, targets, bad = [], [], {}
+    for index, line in enumerate(lines):
+        pair: tuple[str, str] | _Bad = "", ""
+        if index not in skip and not line.isspace() and line:
+            pair = _from_json(line, reading)
+        if isinstance(pair, _Bad):
+            bad[index] = pair
+        sources.append(pair[0])
+        targets.append(pair[1])
+    return sources, targets, bad
+
+
+def _from_json(line: str, reading: Reading) -> tuple[str, str] | _Bad:
+    """{"source": …, "target": …}, or the same with language codes, also inside of "translation"."""
+    try:
+        value: Any = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return _Bad("not JSON", f"not valid JSON ({error}); write one object on each line")
+    if not isinstance(value, dict):
+        return _Bad("not JSON", "not a JSON object; write one object on each line")
+    inner = value.get("translation")
+    texts = {key: text for key, text in (inner if isinstance(inner, dict) else value).items() if isinstance(text, str)}
+    source, target = reading.source_language, reading.target_language
+    if "source" in texts and "target" in texts:
+        source, target = "source", "target"
+    elif len(texts) == 2 and (source is None or target is None):  # one known code tells the other
+        source = source or next((key for key in texts if target in texts and key != target), None)
+        target = target or next((key for key in texts if source in texts and key != source), None)
+    if source not in texts or target not in texts:
+        found = ", ".join(repr(key) for key in texts) or "none"
+        return _Bad(
+            "no keys", f"no texts under 'source' and 'target' (but under {found}); name the keys with --from and --to"
+        )
+    return texts[source], texts[target]

@@ -1,0 +1,142 @@
+"""Text pairs -> prepared data, in memory that does not grow with the corpus.
+
+The first pass reads, normalises and filters, and spools what is good to a scratch file; so every mistake in the input
+is found before anything is made. Subwords are learned from a sample of the spool. The second pass encodes the spool
+into shards. What comes out depends only on the input, not on how many processes shared the work.
+"""
+
+import errno
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from regard import files
+from regard.config import CorpusConfig, PrepareConfig
+from regard.data import prepared
+from regard.data.corpus import check
+from regard.data.first_pass import Progress, first_pass
+from regard.data.report import Report, Timings, total_read
+from regard.data.second_pass import SecondPass, learn
+from regard.data.workers import Workers, available_cores
+from regard.errors import UserError
+
+# What a person can mend about the place that is written to.
+_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR}
+
+
+def prepare(
+    train: Sequence[CorpusConfig],
+    valid: Sequence[CorpusConfig],
+    out: Path,
+    config: PrepareConfig,
+    *,
+    cores: int | None = None,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> Report:
+    """Make the folder `out` of these corpora, whole or not at all, and say what was kept and dropped.
+
+    `cores` processes share the work, all that there are if not given. With `force`, prepared data at `out` is replaced.
+    """
+    if not train:
+        raise UserError("there is no training corpus; name at least one")
+    check([*train, *valid])
+    replace = _may_replace(out := out.resolve(), force)
+    tags = tuple(dict.fromkeys([*config.tags, *(corpus.tag for corpus in [*train, *valid] if corpus.tag is not None)]))
+    config = config.model_copy(update={"tags": tags})
+    watch = _Watch(progress or (lambda *_: None))
+    with (
+        _disk_mistakes(out),
+        files.one_writer(out),
+        files.whole_directory(out, replace=replace) as folder,
+        Workers(cores or available_cores()) as workers,
+    ):
+        report = _make(train, valid, config, folder=folder, workers=workers, watch=watch)
+        watch.begin("writing")
+    watch.end()
+    rate = total_read([*report.train, report.valid]) / sum(watch.seconds.values())
+    return report.model_copy(update={"timings": Timings(**watch.seconds, pairs_per_second=round(rate, 1))})
+
+
+def _make(
+    train: Sequence[CorpusConfig],
+    valid: Sequence[CorpusConfig],
+    config: PrepareConfig,
+    *,
+    folder: Path,
+    workers: Workers,
+    watch: "_Watch",
+) -> Report:
+    """Fill the folder."""
+    scratch = folder / "scratch"
+    scratch.mkdir()
+    watch.begin("reading")
+    texts = first_pass(train, valid, config, scratch=scratch, workers=workers, progress=watch.progress)
+    watch.begin("learning")
+    subwords = learn(texts, config)
+    watch.begin("encoding")
+    second = SecondPass(texts, subwords, folder, workers, watch.progress)
+    train_splits = [second.encode(f"train-{number}", [text]) for number, text in enumerate(texts.train)]
+    valid_split = second.encode("valid", texts.valid) if texts.valid else None
+    report = Report(
+        source_vocabulary=subwords[0].size,
+        target_vocabulary=subwords[1].size,
+        train=tuple(split.report for split in train_splits),
+        valid=valid_split.report if valid_split else None,
+        valid_in_train=texts.valid_in_train,
+    )
+    described = [split.description for split in train_splits]
+    description = prepared.describe(config, subwords, described, valid_split.description if valid_split else None)
+    prepared.write(folder, description, subwords, report)
+    shutil.rmtree(scratch)
+    return report
+
+
+def _may_replace(out: Path, force: bool) -> bool:
+    """Whether what is at `out` may be replaced: an empty folder, or with `force` prepared data; no other thing."""
+    if not out.name:
+        raise UserError(f"{out}: can't be made; name a new folder")
+    if not out.exists():
+        return force
+    if not out.is_dir():
+        raise UserError(f"{out}: is a file; name a new folder")
+    if not any(out.iterdir()):
+        return True
+    if not force:
+        raise UserError(f"{out}: exists already; choose another place, or pass --force to replace it")
+    others = sorted({path.name for path in out.iterdir()} - prepared.own_files(out))
+    if others:
+        raise UserError(
+            f"{out}: holds {others[0]}, which is no prepared data, so --force won't remove it; move it away"
+        )
+    return True
+
+
+@contextmanager
+def _disk_mistakes(out: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _DISK:
+            raise
+        raise UserError(f"{out}: {error.strerror}; make room there, or choose another place") from None
+
+
+class _Watch:
+    """Which phase it is, and how long each takes."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.seconds: dict[str, float] = {}
+        self.progress = progress
+        self._phase, self._since = "", 0.0
+
+    def begin(self, phase: str) -> None:
+        self.end()
+        self._phase, self._since = phase, time.perf_counter()
+        self.progress(phase, 0, None)
+
+    def end(self) -> None:
+        if self._phase:
+            self.seconds[self._phase] = round(time.perf_counter() - self._since, 4)

@@ -1,0 +1,269 @@
+"""Prepared data on disk: token ids in memory-mapped shards, their subwords, and a report.
+
+A folder holds `prepared.json` (the description below), `subwords.model` or one model for each side, `report.json`,
+`manifest.json`, and for each shard NAME of a split three arrays without headers, little-endian:
+
+    NAME.source.bin, NAME.target.bin    ids of all texts, one after the other, without BOS and EOS
+    NAME.offsets.bin                    int64, (pairs + 1) × 2: where each text begins, of the source and of the target
+"""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+import regard
+from regard import files
+from regard.config import Frozen, PrepareConfig, check
+from regard.data.report import Report
+from regard.errors import UserError
+from regard.text.subwords import Subwords
+
+FORMAT = 1
+DESCRIPTION, REPORT = "prepared.json", "report.json"
+SHARED_MODEL, SOURCE_MODEL, TARGET_MODEL = "subwords.model", "source.subwords.model", "target.subwords.model"
+SHARD_PAIRS = 1 << 22  # each shard in use takes three file descriptors, of which a process may have 1024
+
+Integers = NDArray[np.int64]
+Ids = NDArray[np.unsignedinteger[Any]]
+
+
+class Shard(Frozen):
+    name: Annotated[str, Field(pattern=re.compile(r"^[a-z0-9-]+$"))]
+    pairs: Annotated[int, Field(ge=1)]
+    source_tokens: Annotated[int, Field(ge=1)]
+    target_tokens: Annotated[int, Field(ge=1)]
+
+
+class SplitDescription(Frozen):
+    """One training corpus, or the validation set."""
+
+    files: tuple[tuple[str, ...], ...]
+    """Where it came from."""
+    weight: Annotated[float, Field(gt=0)]
+    tags: tuple[str | None, ...]
+    """The reserved token before every source, of each of its corpora."""
+    shards: tuple[Shard, ...]
+
+
+class Description(Frozen):
+    """What prepared.json says."""
+
+    format: int
+    regard: str
+    """The version that wrote it."""
+    prepare: PrepareConfig
+    source_vocabulary: int
+    target_vocabulary: int
+    ids: Literal["uint16", "uint32"]
+    train: Annotated[tuple[SplitDescription, ...], Field(min_length=1)]
+    valid: SplitDescription | None
+
+
+class Split:
+    """The pairs of one corpus, by their number; the ids stay on disk until they are asked for."""
+
+    def __init__(self, directory: Path, description: SplitDescription, ids: Literal["uint16", "uint32"]) -> None:
+        self.weight = description.weight
+        """How often an epoch passes over it."""
+        self._shards = [_MappedShard(directory, shard, ids) for shard in description.shards]
+        self._starts = np.cumsum([0, *(shard.pairs for shard in description.shards)])
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def lengths(self, indices: NDArray[np.integer]) -> tuple[Integers, Integers]:
+        """How many tokens the sources and the targets of these pairs have, without BOS and EOS, with a tag."""
+        indices = np.asarray(indices, dtype=np.int64)
+        if len(indices) and (int(indices.min()) < 0 or int(indices.max()) >= len(self)):
+            raise IndexError(f"pairs are numbered from 0 to {len(self) - 1}")
+        lengths_N2 = np.empty((len(indices), 2), dtype=np.int64)
+        which = np.searchsorted(self._starts, indices, side="right") - 1
+        for number in np.unique(which):
+            here = which == number
+            rows = indices[here] - self._starts[number]
+            offsets = self._shards[number].offsets
+            lengths_N2[here] = offsets[rows + 1] - offsets[rows]
+        return lengths_N2[:, 0].copy(), lengths_N2[:, 1].copy()
+
+    def pair(self, index: int) -> tuple[Integers, Integers]:
+        """The ids of a source, after its corpus's tag if it has one, and of its target; without BOS and EOS."""
+        if not 0 <= index < len(self):
+            raise IndexError(f"pair {index}: pairs are numbered from 0 to {len(self) - 1}")
+        number = int(np.searchsorted(self._starts, index, side="right")) - 1
+        shard = self._shards[number]
+        row = index - int(self._starts[number])
+        (source, target), (source_end, target_end) = shard.offsets[row : row + 2].tolist()
+        return shard.source[source:source_end].astype(np.int64), shard.target[target:target_end].astype(np.int64)
+
+
+class _MappedShard:
+    def __init__(self, directory: Path, shard: Shard, ids: Literal["uint16", "uint32"]) -> None:
+        little = np.dtype(ids).newbyteorder("<")
+        self.source = _mapped(directory / f"{shard.name}.source.bin", little, shard.source_tokens)
+        self.target = _mapped(directory / f"{shard.name}.target.bin", little, shard.target_tokens)
+        path = directory / f"{shard.name}.offsets.bin"
+        self.offsets = _mapped(path, np.dtype("<i8"), 2 * (shard.pairs + 1)).reshape(-1, 2)
+        if self.offsets[[0, -1]].tolist() != [[0, 0], [shard.source_tokens, shard.target_tokens]]:
+            raise UserError(f"{path}: its offsets don't fit its texts; restore the folder from a copy or prepare again")
+
+
+def _mapped(path: Path, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
+    try:
+        size = path.stat().st_size
+    except OSError:
+        raise UserError(f"{path}: missing; restore the folder from a copy or prepare it again") from None
+    if size != count * dtype.itemsize:
+        raise UserError(f"{path}: {size} bytes where {count * dtype.itemsize} belong; restore it or prepare again")
+    return np.memmap(path, dtype=dtype, mode="r", shape=(count,))
+
+
+class Prepared:
+    """A prepared folder, opened."""
+
+    def __init__(self, directory: Path, description: Description, report: Report) -> None:
+        self.directory = directory
+        self.config = description.prepare
+        self.languages = description.prepare.source_language, description.prepare.target_language
+        """Codes of the source's and the target's language, as far as they are known."""
+        self.report = report
+        self.source_subwords, self.target_subwords = _subwords(directory, description)
+        """The same object if the languages share a vocabulary."""
+        self.train = tuple(Split(directory, split, description.ids) for split in description.train)
+        """One for each corpus."""
+        valid = description.valid
+        self.valid = None if valid is None else Split(directory, valid, description.ids)
+
+    @classmethod
+    def open(cls, directory: Path, *, contents: bool = False) -> Self:
+        """Open a folder that `regard prepare` made. A missing or cut file, and a changed description, is a UserError.
+
+        A changed byte in the shards is found only with `contents`: to checksum them takes as long as to read them.
+        """
+        path = directory / DESCRIPTION
+        if not path.is_file():
+            raise UserError(f"{directory}: not prepared data (no {DESCRIPTION}); make it with `regard prepare`")
+        values = files.read_json(path)
+        number = values.get("format") if isinstance(values, dict) else None
+        if number != FORMAT:
+            raise UserError(f"{path}: format {number!r}, but this regard reads {FORMAT}; prepare the data again")
+        _check_files(directory, contents=contents)
+        report = check(Report, files.read_json(directory / REPORT), str(directory / REPORT))
+        return cls(directory, check(Description, values, str(path)), report)
+
+
+def own_files(directory: Path) -> set[str]:
+    """The names of what `regard prepare` put into a folder; none if the folder is not its work."""
+    if not (directory / DESCRIPTION).is_file():
+        return set()
+    manifest = files.read_json(directory / files.MANIFEST)
+    return {files.MANIFEST, *manifest.get("files", ())} if isinstance(manifest, dict) else set()
+
+
+def _check_files(directory: Path, *, contents: bool) -> None:
+    """All sizes, and the checksums of all files or of all but the shards."""
+    files.check_manifest(directory, contents=contents)
+    if contents:
+        return
+    for name, entry in files.read_json(directory / files.MANIFEST)["files"].items():
+        if not name.endswith(".bin") and files.sha256(directory / name) != entry.get("sha256"):
+            raise UserError(f"{directory / name}: changed since it was made; restore it from a copy or prepare again")
+
+
+def _subwords(directory: Path, description: Description) -> tuple[Subwords, Subwords]:
+    if description.prepare.shared:
+        source = target = Subwords.load(directory / SHARED_MODEL)
+    else:
+        source, target = Subwords.load(directory / SOURCE_MODEL), Subwords.load(directory / TARGET_MODEL)
+    if (source.size, target.size) != (description.source_vocabulary, description.target_vocabulary):
+        raise UserError(f"{directory}: its subwords are not those it was prepared with; restore it or prepare again")
+    return source, target
+
+
+class SplitWriter:
+    """Writes the shards of one split."""
+
+    def __init__(self, directory: Path, name: str, ids: str, shard_pairs: int = SHARD_PAIRS) -> None:
+        self._directory, self._name, self._shard_pairs = directory, name, shard_pairs
+        self._ids = np.dtype(ids).newbyteorder("<")
+        self._files: list[BinaryIO] = []
+        self._pairs = 0  # in the open shard
+        self._tokens = np.zeros(2, dtype=np.int64)
+        self.shards: list[Shard] = []
+
+    def add(self, source: Ids, target: Ids, lengths_N2: Integers) -> None:
+        """Append pairs; a shard ends at the same pair however the pairs come in."""
+        while len(lengths_N2):
+            if not self._files:
+                self._begin()
+            room = self._shard_pairs - self._pairs
+            here_N2 = lengths_N2[:room]
+            sources, targets = here_N2.sum(axis=0).tolist()
+            self._append(source[:sources], target[:targets], here_N2)
+            source, target, lengths_N2 = source[sources:], target[targets:], lengths_N2[room:]
+            if self._pairs == self._shard_pairs:
+                self.close()
+
+    def _begin(self) -> None:
+        name = self._directory / f"{self._name}-{len(self.shards):05d}"
+        for part in ("source", "target", "offsets"):
+            self._files.append(Path(f"{name}.{part}.bin").open("wb"))  # noqa: SIM115  # until the shard is full
+        self._files[2].write(np.zeros(2, dtype="<i8").tobytes())
+
+    def _append(self, source: Ids, target: Ids, lengths_N2: Integers) -> None:
+        offsets_N2 = np.cumsum(lengths_N2, axis=0) + self._tokens
+        self._files[0].write(source.astype(self._ids, copy=False).tobytes())
+        self._files[1].write(target.astype(self._ids, copy=False).tobytes())
+        self._files[2].write(offsets_N2.astype("<i8", copy=False).tobytes())
+        self._pairs += len(lengths_N2)
+        self._tokens = offsets_N2[-1]
+
+    def close(self) -> None:
+        """End the open shard, if there is one."""
+        if not self._files:
+            return
+        for file in self._files:
+            file.close()
+        source, target = self._tokens.tolist()
+        name = f"{self._name}-{len(self.shards):05d}"
+        self.shards.append(Shard(name=name, pairs=self._pairs, source_tokens=source, target_tokens=target))
+        self._files, self._pairs, self._tokens = [], 0, np.zeros(2, dtype=np.int64)
+
+
+def describe(
+    config: PrepareConfig,
+    subwords: tuple[Subwords, Subwords],
+    train: list[SplitDescription],
+    valid: SplitDescription | None,
+) -> Description:
+    """What goes into prepared.json."""
+    sizes = subwords[0].size, subwords[1].size
+    return Description(
+        format=FORMAT,
+        regard=regard.__version__,
+        prepare=config,
+        source_vocabulary=sizes[0],
+        target_vocabulary=sizes[1],
+        ids=id_type(max(sizes)),
+        train=tuple(train),
+        valid=valid,
+    )
+
+
+def write(folder: Path, description: Description, subwords: tuple[Subwords, Subwords], report: Report) -> None:
+    """All files but the shards and the manifest."""
+    if description.prepare.shared:
+        files.write_bytes(folder / SHARED_MODEL, subwords[0].content)
+    else:
+        files.write_bytes(folder / SOURCE_MODEL, subwords[0].content)
+        files.write_bytes(folder / TARGET_MODEL, subwords[1].content)
+    files.write_json(folder / REPORT, report.model_dump(mode="json"))
+    files.write_json(folder / DESCRIPTION, description.model_dump(mode="json"))
+
+
+def id_type(vocabulary: int) -> Literal["uint16", "uint32"]:
+    """The smallest type that holds every id."""
+    return "uint16" if vocabulary <= 1 << 16 else "uint32"

@@ -1,0 +1,91 @@
+"""Cleaned pairs in a spool -> subwords, and with them ids in shards."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from regard.config import PrepareConfig
+from regard.data.first_pass import Progress, Text, Texts
+from regard.data.prepared import Integers, SplitDescription, SplitWriter, id_type
+from regard.data.report import SideCount, SplitReport
+from regard.data.spool import Frame
+from regard.data.stages import Encode, Job, Learn
+from regard.data.workers import Workers, alone
+from regard.text.subwords import Subwords
+
+
+def learn(texts: Texts, config: PrepareConfig) -> tuple[Subwords, Subwords]:
+    """Subwords of a sample of the training pairs: of both sides together, or of each."""
+    sample = list(_sample(texts.train, config.sample, config.seed))
+    models = []
+    for sides in [(0, 1)] if config.shared else [(0,), (1,)]:
+        task = Learn(texts.spool, sides, config.vocabulary, config.subwords, config.tags)
+        models.append(Subwords.from_bytes(alone(task, sample), "subwords"))
+    return models[0], models[-1]
+
+
+def _sample(texts: Sequence[Text], size: int, seed: int) -> Iterator[tuple[Frame, Integers]]:
+    """Rows of frames: one pair of each of `size` equal parts of the kept pairs, or all if they are no more."""
+    total = sum(text.count() for text in texts)
+    edges = np.arange(min(size, total) + 1) * total // min(size, total)
+    chosen = np.random.default_rng(seed).integers(edges[:-1], edges[1:])
+    start = 0
+    for text in texts:
+        for frame, kept in text.parts():
+            rows = np.arange(frame.count) if kept is None else np.flatnonzero(kept)
+            first, last = np.searchsorted(chosen, [start, start + len(rows)])
+            if first < last:
+                yield frame, rows[chosen[first:last] - start]
+            start += len(rows)
+
+
+class Split(NamedTuple):
+    description: SplitDescription
+    report: SplitReport
+
+
+class SecondPass:
+    """Encodes splits, one after the other."""
+
+    def __init__(
+        self, texts: Texts, subwords: tuple[Subwords, Subwords], folder: Path, workers: Workers, progress: Progress
+    ) -> None:
+        source, target = subwords
+        self._ids = id_type(max(source.size, target.size))
+        self._task = Encode(texts.spool, (source.content, target.content), self._ids)
+        self._folder, self._workers, self._progress = folder, workers, progress
+        self._done, self._total = 0, sum(text.count() for text in texts.train + texts.valid)
+
+    def encode(self, name: str, texts: Sequence[Text]) -> Split:
+        """Write the shards of a split."""
+        source, target = SideCount(), SideCount()
+        jobs = (Job(frame, kept, text.config.tag) for text in texts for frame, kept in text.parts())
+        with closing(SplitWriter(self._folder, name, self._ids)) as writer:
+            for encoded in self._workers.map(self._task, jobs):
+                writer.add(encoded.source, encoded.target, encoded.lengths_N2)
+                source.add(encoded.words[0], encoded.source, encoded.lengths_N2[:, 0])
+                target.add(encoded.words[1], encoded.target, encoded.lengths_N2[:, 1])
+                self._done += len(encoded.lengths_N2)
+                self._progress("encoding", self._done, self._total)
+        names = tuple(text.config.files for text in texts)
+        description = SplitDescription(
+            files=names,
+            weight=texts[0].config.weight,
+            tags=tuple(text.config.tag for text in texts),
+            shards=tuple(writer.shards),
+        )
+        report = SplitReport(
+            name=name,
+            files=names,
+            read=sum(text.read for text in texts),
+            kept=sum(text.count() for text in texts),
+            dropped=dict(sorted(sum((text.dropped for text in texts), start=Counter()).items())),
+            warnings=tuple(warning for text in texts for warning in text.warnings),
+            source=source.total(),
+            target=target.total(),
+        )
+        return Split(description, report)

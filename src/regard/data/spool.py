@@ -1,0 +1,39 @@
+"""Cleaned pairs between two passes: one scratch file, in frames that can be read alone."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where some consecutive pairs are in the file: all sources, then all targets, each joined by newlines."""
+
+    offset: int
+    source_bytes: int
+    target_bytes: int
+    count: int
+
+
+class Spool:
+    """The file while it is written."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = path.open("wb")
+
+    def add(self, source: bytes, target: bytes, count: int) -> Frame:
+        frame = Frame(self._file.tell(), len(source), len(target), count)
+        self._file.write(source)
+        self._file.write(target)
+        return frame
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def read_frame(path: Path, frame: Frame) -> tuple[list[str], list[str]]:
+    """A frame's sources and targets."""
+    with path.open("rb") as file:
+        file.seek(frame.offset)
+        source, target = file.read(frame.source_bytes), file.read(frame.target_bytes)
+    return source.decode().split("\n"), target.decode().split("\n")

@@ -1,0 +1,142 @@
+"""What workers do for `regard prepare`: clean raw lines, learn subwords, encode clean lines.
+
+Each is a callable value, so that it can be sent to another process, and depends on nothing but its fields.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, compress
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.config import FilterConfig
+from regard.data.parse import Chunk, Reading, parse
+from regard.data.prepared import Ids, Integers
+from regard.data.spool import Frame, read_frame
+from regard.text.filters import digest, reason_after, reason_before
+from regard.text.normalise import Form, normalise
+from regard.text.subwords import Subwords
+
+Kept = NDArray[np.bool_] | None  # None: all
+
+
+class Cleaned(NamedTuple):
+    """The pairs of a chunk that are good, as they go to the spool; the digests of all of them; what was dropped."""
+
+    pairs: int
+    source: bytes
+    target: bytes
+    digests: bytes
+    dropped: Counter[str]
+
+
+@dataclass(frozen=True)
+class Clean:
+    """Raw lines -> normalised, filtered pairs."""
+
+    reading: Reading
+    form: Form
+    filters: FilterConfig
+    tag: str
+    """Pairs are the same only if their tags are."""
+
+    def __call__(self, chunk: Chunk) -> Cleaned:
+        sources, targets, dropped = parse(chunk, self.reading)
+        form, filters = self.form, self.filters
+        mark = f"{self.tag}\n" if self.tag else ""  # which no text can begin with
+        good_sources, good_targets, digests = [], [], []
+        for raw_source, raw_target in zip(sources, targets, strict=True):
+            if why := reason_before(raw_source, raw_target, filters):
+                dropped[why] += 1
+                continue
+            source, target = normalise(raw_source, form), normalise(raw_target, form)
+            if why := reason_after(source, target, filters):
+                dropped[why] += 1
+                continue
+            good_sources.append(source)
+            good_targets.append(target)
+            digests.append(digest(mark + source, target))
+        source_block, target_block = "\n".join(good_sources).encode(), "\n".join(good_targets).encode()
+        return Cleaned(len(digests), source_block, target_block, b"".join(digests), dropped)
+
+
+class Job(NamedTuple):
+    """Pairs to encode."""
+
+    frame: Frame
+    kept: Kept
+    tag: str | None
+
+
+class Encoded(NamedTuple):
+    source: Ids
+    target: Ids
+    lengths_N2: Integers
+    words: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Encode:
+    """Clean pairs -> ids."""
+
+    spool: Path
+    models: tuple[bytes, bytes]
+    ids: Literal["uint16", "uint32"]
+
+    @cached_property
+    def _subwords(self) -> tuple[Subwords, Subwords]:
+        """Loaded where they are used, once."""
+        source, target = self.models
+        first = Subwords.from_bytes(source, "subwords")
+        return first, first if source == target else Subwords.from_bytes(target, "subwords")
+
+    def __call__(self, job: Job) -> Encoded:
+        texts = read_frame(self.spool, job.frame)
+        source, target = texts if job.kept is None else (list(compress(side, job.kept)) for side in texts)
+        source_ids, source_lengths = self._encode(0, source)
+        target_ids, target_lengths = self._encode(1, target)
+        if job.tag is not None:
+            starts = np.cumsum(source_lengths) - source_lengths
+            source_ids = np.insert(source_ids, starts, self._subwords[0].tag(job.tag)).astype(self.ids)
+            source_lengths += 1
+        words = _words(source), _words(target)
+        return Encoded(source_ids, target_ids, np.stack([source_lengths, target_lengths], axis=1), words)
+
+    def _encode(self, side: int, texts: list[str]) -> tuple[Ids, Integers]:
+        lists = self._subwords[side].encode(texts)
+        lengths = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
+        return np.fromiter(chain.from_iterable(lists), dtype=self.ids, count=int(lengths.sum())), lengths
+
+
+def _words(texts: list[str]) -> int:
+    """What stands between spaces; normalised text has single ones, and none at its ends."""
+    return "\n".join(texts).count(" ") + len(texts)
+
+
+Sample = Sequence[tuple[Frame, Integers]]  # rows of frames
+
+
+@dataclass(frozen=True)
+class Learn:
+    """Clean pairs -> subwords, as the bytes of their model."""
+
+    spool: Path
+    sides: tuple[int, ...]
+    """0: sources. 1: targets."""
+    size: int
+    kind: Literal["bpe", "unigram"]
+    tags: tuple[str, ...]
+
+    def __call__(self, sample: Sample) -> bytes:
+        return Subwords.train(self._sentences(sample), self.size, kind=self.kind, tags=self.tags).content
+
+    def _sentences(self, sample: Sample) -> Iterator[str]:
+        for frame, rows in sample:
+            texts = read_frame(self.spool, frame)
+            for side in self.sides:
+                yield from (texts[side][row] for row in rows)
