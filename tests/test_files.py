@@ -97,6 +97,7 @@ class TestWholeDirectory:
         (lambda folder: (folder / "x").unlink(), "x: missing"),
         (lambda folder: (folder / "manifest.json").write_text("[]"), "does not list"),
         (lambda folder: (folder / "manifest.json").write_text('{"files": {"x": 3}}'), "does not list"),
+        (lambda folder: (folder / "manifest.json").write_text('{"files": {"x": {"size": "1"}}}'), "does not list"),
     ],
 )
 def test_damage_is_noticed(tmp_path: Path, damage, message: str) -> None:

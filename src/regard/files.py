@@ -80,11 +80,15 @@ def write_manifest(directory: Path) -> None:
     write_json(directory / MANIFEST, {"files": files})
 
 
+def _is_entry(entry: Any) -> bool:
+    return isinstance(entry, dict) and isinstance(entry.get("size"), int) and isinstance(entry.get("sha256"), str)
+
+
 def check_manifest(directory: Path, *, contents: bool = True) -> None:
     """Raise UserError unless every file is there with the size, and if `contents` with the bytes, of the manifest."""
     manifest = read_json(directory / MANIFEST)
     entries = manifest.get("files") if isinstance(manifest, dict) else None
-    if not isinstance(entries, dict) or not all(isinstance(entry, dict) for entry in entries.values()):
+    if not isinstance(entries, dict) or not all(_is_entry(entry) for entry in entries.values()):
         raise UserError(f"{directory / MANIFEST}: does not list any files; restore the folder from a copy")
     for name, entry in entries.items():
         path = directory / name
@@ -92,12 +96,12 @@ def check_manifest(directory: Path, *, contents: bool = True) -> None:
             raise UserError(f"{directory / MANIFEST}: names a file outside its folder ({name}); do not use this folder")
         if not path.is_file():
             raise UserError(f"{path}: missing, though the manifest lists it; restore the folder from a copy")
-        if path.stat().st_size != entry.get("size"):
+        if path.stat().st_size != entry["size"]:
             raise UserError(
-                f"{path}: {path.stat().st_size:,} bytes where the manifest says {entry.get('size'):,}; "
+                f"{path}: {path.stat().st_size:,} bytes where the manifest says {entry['size']:,}; "
                 "the file was changed or cut; restore it from a copy"
             )
-        if contents and sha256(path) != entry.get("sha256"):
+        if contents and sha256(path) != entry["sha256"]:
             raise UserError(f"{path}: its bytes differ from the manifest's checksum; restore it from a copy")
 
 

@@ -16,6 +16,7 @@ app = typer.Typer(
     name="regard",
     help="Pairs of texts in, a Transformer of your own out: prepare, train, measure, translate, serve and look inside.",
     no_args_is_help=True,
+    rich_markup_mode=None,  # plain help: the panels cost more time than everything else together
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
