@@ -94,6 +94,10 @@ class DecoderLayer(nn.Module):
         self.feed_forward = FeedForward(config.d_model, config.d_ff, config.activation)
         self.around_feed_forward = AddNorm(config.d_model, config.dropout, config.norm)
 
+    def memory(self, encoded_BSD: Tensor) -> KeyValue:
+        """The keys and values of the encoder's output, which stay the same for every target position."""
+        return self.cross.keys_values(encoded_BSD)
+
     def forward(
         self, x_BTD: Tensor, cache: Cache | None, memory: KeyValue, mask_BS: Tensor, *, weights: bool = False
     ) -> tuple[Tensor, Cache | None, tuple[Tensor | None, Tensor | None]]:

@@ -120,7 +120,7 @@ class Transformer(Seq2Seq):
 
     def _memories(self, memory: Memory) -> tuple[KeyValue, ...]:
         layers: Iterable[DecoderLayer] = self.decoder  # type: ignore[assignment]  # a ModuleList forgets the kind
-        return tuple(layer.cross.keys_values(memory.encoded_BSD) for layer in layers)
+        return tuple(layer.memory(memory.encoded_BSD) for layer in layers)
 
     def _decode(
         self,

@@ -9,7 +9,7 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
 from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
@@ -79,6 +79,8 @@ def spread(objective: nn.Module, world: World, sharding: str) -> nn.Module:
         if isinstance(module, nn.ModuleList):
             for layer in module:
                 fully_shard(layer)
+                if hasattr(layer, "memory"):  # which uses the layer's weights as forward does
+                    register_fsdp_forward_method(layer, "memory")
     fully_shard(objective)  # changes the module in place
     return objective
 
