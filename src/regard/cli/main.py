@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli import average, model, prepare, runs, train
+from regard.cli import average, demo, evaluate, model, prepare, runs, score, train, translate
 from regard.cli.variadic import VariadicCommand
 
 app = typer.Typer(
@@ -22,9 +22,13 @@ app = typer.Typer(
 )
 app.command("prepare", cls=VariadicCommand)(prepare.prepare)
 app.command("train")(train.train)
+app.command("translate")(translate.translate)
+app.command("evaluate")(evaluate.evaluate)
+app.command("score")(score.score)
 app.command("average")(average.average)
 app.command("runs")(runs.runs)
 app.command("model")(model.model)
+app.command("demo")(demo.demo)
 
 
 def _version(wanted: bool) -> None:

@@ -9,6 +9,7 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed import PrefixStore, rendezvous  # type: ignore[attr-defined]
 from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
 from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
@@ -59,7 +60,11 @@ def join() -> Iterator[World]:
     if size == 1:
         yield World(0, 1, device)
         return
-    dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=TIMEOUT)
+    # When torchrun starts all of us again after a loss, nobody may find the addresses of those who are gone.
+    store, rank, size = next(rendezvous("env://", timeout=TIMEOUT))
+    store = PrefixStore(f"start {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+    backend = "nccl" if device.type == "cuda" else "gloo"
+    dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=TIMEOUT)
     try:
         yield World(rank, size, device)
     finally:
@@ -74,7 +79,7 @@ def spread(objective: nn.Module, world: World, sharding: str) -> nn.Module:
     if world.size == 1:
         return objective
     if sharding == "ddp":
-        return DistributedDataParallel(objective, gradient_as_bucket_view=True)
+        return DistributedDataParallel(objective, gradient_as_bucket_view=True, broadcast_buffers=False)
     for module in objective.modules():
         if isinstance(module, nn.ModuleList):
             for layer in module:

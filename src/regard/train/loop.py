@@ -147,12 +147,11 @@ class _Run:
     def finish(self) -> Path:
         """Write the model that is used: the mean of the last checkpoints (section 6.1), or the moving average."""
         path, settings = self.out / MODEL, self.config.train
+        moving = None if settings.moving_average is None else self.trainer.evaluated_weights()
         if self.world.first:
             chosen = checkpoint.last_regular(self.checkpoints, settings.checkpoint_every, settings.average_last)
-            if settings.moving_average is None:
-                weights = checkpoint.mean(self.checkpoints, chosen)
-            else:
-                chosen, weights = chosen[-1:], self.trainer.evaluated_weights()
+            weights = checkpoint.mean(self.checkpoints, chosen) if moving is None else moving
+            chosen = chosen if moving is None else chosen[-1:]
             text = card(self.config, self.data, chosen, self.out / LOG)
             with checkpoint.disk_room(path, self.checkpoints), whole_directory(path, replace=True) as temporary:
                 write_model(
