@@ -214,6 +214,8 @@ class PrepareConfig(Frozen):
     """Subwords, of both languages together or of each; 260 of them are the reserved tokens and the bytes."""
     subwords: Literal["bpe", "unigram"] = "bpe"
     """bpe: Sennrich et al., 2016, as in the paper. unigram: Kudo, 2018."""
+    subwords_from: str | None = None
+    """The folder of a model, or of prepared data, whose subwords are taken instead of learning new ones."""
     shared: bool = True
     """One vocabulary for both languages (the paper's English-German) or one each."""
     form: Literal["NFC", "NFKC"] = "NFC"

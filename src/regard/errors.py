@@ -9,7 +9,7 @@ class UserError(ValueError):
 
 
 class Failed(RuntimeError):
-    """Neither a mistake nor a bug: a full disk, a lost worker, a loss that is not a number. One sentence, exit code 1."""
+    """Neither a mistake nor a bug: a full disk, a lost worker, a loss that is not a number. One sentence, and 1."""
 
 
 class Interrupted(Exception):

@@ -430,3 +430,26 @@ def test_multi30k(tmp_path: Path, corpora: Path) -> None:
         first = file.readline().strip()
     assert prepared.valid is not None
     assert prepared.target_subwords.decode(prepared.valid.pair(0)[1].tolist()) == first
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_subwords_of_earlier_data(tmp_path: Path, shared: bool) -> None:
+    """New text is encoded with the subwords that an existing model knows."""
+    (tmp_path / "a.tsv").write_text(
+        "".join(f"the {n} cats of {chr(97 + n % 26)}\t고양이 {n} 마리 {chr(0xAC00 + n)}\n" for n in range(200)),
+        encoding="utf-8",
+    )
+    (tmp_path / "b.tsv").write_text("two 🐈 dogs\tשני כלבים\n", encoding="utf-8")
+    first = [CorpusConfig(files=(str(tmp_path / "a.tsv"),))]
+    prepare(first, [], tmp_path / "one", PrepareConfig(vocabulary=300, shared=shared), cores=1)
+    config = PrepareConfig(subwords_from=str(tmp_path / "one"))
+    prepare([CorpusConfig(files=(str(tmp_path / "b.tsv"),))], [], tmp_path / "two", config, cores=1)
+    one, two = Prepared.open(tmp_path / "one"), Prepared.open(tmp_path / "two")
+    assert two.source_subwords.content == one.source_subwords.content
+    assert two.target_subwords.content == one.target_subwords.content
+    assert (two.source_subwords is two.target_subwords) == shared
+    source, target = two.train[0].pair(0)
+    assert two.source_subwords.decode(source.tolist()) == "two 🐈 dogs"
+    assert two.target_subwords.decode(target.tolist()) == "שני כלבים"
+    with pytest.raises(UserError, match="holds no subwords"):
+        prepare(first, [], tmp_path / "three", PrepareConfig(subwords_from=str(tmp_path)), cores=1)

@@ -2,12 +2,11 @@
 
 import json
 import random
-import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -64,7 +63,7 @@ LANGUAGES: tuple[Callable[[int], str], ...] = (english, german, korean)
 
 def demo(
     out: Annotated[Path | None, typer.Option(help="Keep data and run here; by default they are removed.")] = None,
-    steps: Annotated[int, typer.Option(min=1, help="Training steps.")] = 600,
+    steps: Annotated[int, typer.Option(min=1, help="Training steps.")] = 1500,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Train a small model from nothing: numbers in words, in three languages, to figures. Takes a minute or two."""
@@ -80,14 +79,15 @@ def demo(
     typer.echo("\nNumbers the model never saw in training:\n")
     for written, answer in figures["examples"].items():
         typer.echo(f"  {written:45} {answer}")
-    typer.echo(f"\n{figures['exact_match']:.1%} of {figures['held_out']} held-out numbers exactly right, after {figures['seconds']:.0f} s.")
+    share, count, seconds = figures["exact_match"], figures["held_out"], figures["seconds"]
+    typer.echo(f"\n{share:.1%} of {count} held-out numbers exactly right, after {seconds:.0f} s.")
     typer.echo("\nYour own texts next:\n")
     typer.echo("  regard prepare --train train.en train.de --valid val.en val.de --vocabulary 8000 --out data/mine")
     typer.echo("  regard train --preset tiny --data data/mine --out runs/first")
     typer.echo("  regard model base")
 
 
-def _demo(folder: Path, steps: int) -> dict[str, object]:
+def _demo(folder: Path, steps: int) -> dict[str, Any]:
     from regard.config import Config, CorpusConfig, ModelConfig, PrepareConfig, TrainConfig
     from regard.data.prepare import prepare
     from regard.data.prepared import Prepared
@@ -127,7 +127,7 @@ def _demo(folder: Path, steps: int) -> dict[str, object]:
 def _write(folder: Path) -> list[tuple[str, str]]:
     """Numbers below 10,000 in words and in figures, but for some that are held out; returns those."""
     numbers = [number for number in range(10_000) if number not in SHOWN]
-    random.Random(1).shuffle(numbers)  # noqa: S311: nothing is secret here
+    random.Random(1).shuffle(numbers)  # noqa: S311 # nothing is secret here
     held_out = [(LANGUAGES[n % 3](number), str(number)) for n, number in enumerate(numbers[:HELD_OUT])]
     train = [(language(number), str(number)) for number in numbers[HELD_OUT:4000] for language in LANGUAGES]
     for name, pairs in (("train", train), ("valid", held_out)):

@@ -31,6 +31,9 @@ def prepare(
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to make.")] = None,
     vocabulary: Annotated[int | None, typer.Option(help="How many subwords to learn.", show_default="37000")] = None,
     subwords: Annotated[Literal["bpe", "unigram"] | None, typer.Option(help="Their kind.", show_default="bpe")] = None,
+    subwords_from: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Take the subwords of this model or prepared data; to fine-tune.")
+    ] = None,
     separate: Annotated[bool, typer.Option("--separate", help="A vocabulary for each language, not one.")] = False,
     weight: Annotated[
         list[float] | None, typer.Option(help="How often an epoch passes over a corpus; once for each --train.")
@@ -81,6 +84,7 @@ def prepare(
         corpora,
         vocabulary=vocabulary,
         subwords=subwords,
+        subwords_from=subwords_from,
         shared=not separate,
         form=form,
         source_language=source_language,

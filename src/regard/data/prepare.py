@@ -18,7 +18,7 @@ from regard.data import prepared
 from regard.data.corpus import check
 from regard.data.first_pass import Progress, first_pass
 from regard.data.report import Report, Timings, total_read
-from regard.data.second_pass import SecondPass, learn
+from regard.data.second_pass import SecondPass, learn, take
 from regard.data.workers import Workers, available_cores
 from regard.errors import UserError
 
@@ -43,6 +43,8 @@ def prepare(
     if not train:
         raise UserError("there is no training corpus; name at least one")
     check([*train, *valid])
+    if config.subwords_from is not None:
+        take(Path(config.subwords_from))  # so that a mistake shows before the work begins
     replace = _may_replace(out := out.resolve(), force)
     tags = tuple(dict.fromkeys([*config.tags, *(corpus.tag for corpus in [*train, *valid] if corpus.tag is not None)]))
     config = config.model_copy(update={"tags": tags})
@@ -76,6 +78,7 @@ def _make(
     texts = first_pass(train, valid, config, scratch=scratch, workers=workers, progress=watch.progress)
     watch.begin("learning")
     subwords = learn(texts, config)
+    config = config.model_copy(update={"shared": subwords[0] is subwords[1]})
     watch.begin("encoding")
     second = SecondPass(texts, subwords, folder, workers, watch.progress)
     train_splits = [second.encode(f"train-{number}", [text]) for number, text in enumerate(texts.train)]

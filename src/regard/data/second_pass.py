@@ -10,22 +10,45 @@ import numpy as np
 
 from regard.config import PrepareConfig
 from regard.data.first_pass import Progress, Text, Texts
-from regard.data.prepared import Integers, SplitDescription, SplitWriter, id_type
+from regard.data.prepared import (
+    SHARED_MODEL,
+    SOURCE_MODEL,
+    TARGET_MODEL,
+    Integers,
+    SplitDescription,
+    SplitWriter,
+    id_type,
+)
 from regard.data.report import SideCount, SplitReport
 from regard.data.spool import Frame
 from regard.data.stages import Encode, Job, Learn
 from regard.data.workers import Workers, alone
+from regard.errors import UserError
 from regard.text.subwords import Subwords
 
 
 def learn(texts: Texts, config: PrepareConfig) -> tuple[Subwords, Subwords]:
-    """Subwords of a sample of the training pairs: of both sides together, or of each."""
+    """Subwords of a sample of the training pairs: of both sides together, or of each; or those that are told."""
+    if config.subwords_from is not None:
+        return take(Path(config.subwords_from))
     sample = list(_sample(texts.train, config.sample, config.seed))
     models = []
     for sides in [(0, 1)] if config.shared else [(0,), (1,)]:
         task = Learn(texts.spool, sides, config.vocabulary, config.subwords, config.tags)
         models.append(Subwords.from_bytes(alone(task, sample), "subwords"))
     return models[0], models[-1]
+
+
+def take(folder: Path) -> tuple[Subwords, Subwords]:
+    """The subwords of a model or of prepared data, so that new data suits it."""
+    if (folder / SHARED_MODEL).is_file():
+        source = target = Subwords.load(folder / SHARED_MODEL)
+        return source, target
+    if not (folder / SOURCE_MODEL).is_file():
+        raise UserError(
+            f"{folder}: holds no subwords (no {SHARED_MODEL}); name the folder of a model or of prepared data"
+        )
+    return Subwords.load(folder / SOURCE_MODEL), Subwords.load(folder / TARGET_MODEL)
 
 
 def _sample(texts: Sequence[Text], size: int, seed: int) -> Iterator[tuple[Frame, Integers]]:
