@@ -435,10 +435,8 @@ def test_multi30k(tmp_path: Path, corpora: Path) -> None:
 @pytest.mark.parametrize("shared", [True, False])
 def test_subwords_of_earlier_data(tmp_path: Path, shared: bool) -> None:
     """New text is encoded with the subwords that an existing model knows."""
-    (tmp_path / "a.tsv").write_text(
-        "".join(f"the {n} cats of {chr(97 + n % 26)}\t고양이 {n} 마리 {chr(0xAC00 + n)}\n" for n in range(200)),
-        encoding="utf-8",
-    )
+    lines = [f"the {n} cats of {n % 7}\t고양이 {n} 마리 {n % 9}\n" for n in range(300)]
+    (tmp_path / "a.tsv").write_text("".join(lines), encoding="utf-8")
     (tmp_path / "b.tsv").write_text("two 🐈 dogs\tשני כלבים\n", encoding="utf-8")
     first = [CorpusConfig(files=(str(tmp_path / "a.tsv"),))]
     prepare(first, [], tmp_path / "one", PrepareConfig(vocabulary=300, shared=shared), cores=1)
