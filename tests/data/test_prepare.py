@@ -435,7 +435,7 @@ def test_multi30k(tmp_path: Path, corpora: Path) -> None:
 @pytest.mark.parametrize("shared", [True, False])
 def test_subwords_of_earlier_data(tmp_path: Path, shared: bool) -> None:
     """New text is encoded with the subwords that an existing model knows."""
-    lines = [f"the {n} cats of {n % 7}\t고양이 {n} 마리 {n % 9}\n" for n in range(300)]
+    lines = [f"the {n * 7919:x} cats\t고양이 {n * 104729:x} 마리\n" for n in range(300)]
     (tmp_path / "a.tsv").write_text("".join(lines), encoding="utf-8")
     (tmp_path / "b.tsv").write_text("two 🐈 dogs\tשני כלבים\n", encoding="utf-8")
     first = [CorpusConfig(files=(str(tmp_path / "a.tsv"),))]
