@@ -101,11 +101,14 @@ def _demo(folder: Path, steps: int) -> dict[str, Any]:
     prepare(corpora["train"], corpora["valid"], folder / "data", settings, force=True)
     data = Prepared.open(folder / "data")
 
+    import torch
+
     from regard.cli.watch import watch
     from regard.model.saved import load_model
     from regard.train.loop import train
     from regard.train.run import settle
 
+    torch.set_num_threads(1)  # so small a model gains nothing from a second one
     every = max(1, steps // 6)
     config = Config(
         model=ModelConfig(encoder_layers=2, decoder_layers=1, d_model=64, d_ff=128, heads=4, dropout=0.0),
