@@ -1,0 +1,27 @@
+"""What a search finds."""
+
+from dataclasses import dataclass
+
+from regard.config import DecodeConfig
+from regard.decode.length_penalty import normalised
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """An output that a model proposes, with what the model thinks of it."""
+
+    tokens: tuple[int, ...]
+    """Without BOS and EOS."""
+    score: float
+    """The log probability divided by the length penalty: what hypotheses are ranked by."""
+    log_probability: float
+    """Of the tokens and of EOS after them, given the source."""
+    token_scores: tuple[float, ...]
+    """The log probability of each token, and last that of EOS: one more than there are tokens."""
+
+
+def finished(tokens: list[int], token_scores: list[float], log_probability: float, config: DecodeConfig) -> Hypothesis:
+    """A hypothesis from its tokens, the last of which is EOS."""
+    assert len(tokens) == len(token_scores)
+    score = normalised(log_probability, len(tokens), config.alpha, config.penalty)
+    return Hypothesis(tuple(tokens[:-1]), score, log_probability, tuple(token_scores))

@@ -1,0 +1,35 @@
+"""What a hypothesis's log probability is divided by, so that short ones do not always win (section 6.1).
+
+|Y| counts the tokens of the output and the EOS that ends it, since the log probability has a term for each.
+"""
+
+from typing import Literal
+
+Penalty = Literal["paper", "average"]
+
+
+def length_penalty(length: int, alpha: float, penalty: Penalty = "paper") -> float:
+    """paper: lp(Y) = ((5 + |Y|) / 6)^α (Wu et al., 2016, equation 14, which the paper takes). average: |Y|^α.
+
+    Both grow with |Y| when α > 0 and are 1 when α = 0.
+    """
+    assert length >= 1, "the shortest output is EOS alone"
+    return float(((5 + length) / 6 if penalty == "paper" else length) ** alpha)
+
+
+def normalised(log_probability: float, length: int, alpha: float, penalty: Penalty = "paper") -> float:
+    """The score that hypotheses of different lengths are compared by: log P(Y|X) / lp(Y)."""
+    return log_probability / length_penalty(length, alpha, penalty)
+
+
+def best_attainable(log_probability: float, longest: int, alpha: float, penalty: Penalty = "paper") -> float:
+    """A score that no continuation of an open hypothesis exceeds, when outputs have at most `longest` tokens with EOS.
+
+    Proof, for α >= 0. Let s be the log probability so far, s' that of a finished continuation of n <= longest tokens.
+    Every further token adds a log probability of at most 0, so s' <= s <= 0. lp grows with length, so
+    0 < lp(n) <= lp(longest), and s' / lp(n) <= s' / lp(longest) <= s / lp(longest). Both inequalities survive rounding,
+    since addition and division round monotonically. The bound is exact: a model that is certain of every further token
+    up to the longest output attains it.
+    """
+    assert alpha >= 0, "a negative α rewards shortness, and the bound would not hold"
+    return normalised(log_probability, longest, alpha, penalty)

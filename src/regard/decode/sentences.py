@@ -1,0 +1,162 @@
+"""Any text <-> sentences, without loss: what stands before, between and after them is kept, so that the parts join to
+the same text.
+
+To leave two sentences together costs little, to cut one in two costs its translation: where it is not clear, no cut.
+Time is linear in the length of the text, whatever the text.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+ENDS = ".!?…‼⁇⁈⁉।॥؟۔։።"  # with a space after them
+FULL_WIDTH_ENDS = "。！？｡．"  # with or without
+CLOSERS = "\"'”’»›)]}」』）】〉》"
+# What ends with a full stop and seldom ends a sentence, in lower case.
+ABBREVIATIONS = frozenset(
+    """
+    mr mrs ms dr prof st sr jr vs cf approx dept est inc ltd co corp gen col sgt capt lt maj rev hon pres gov sen rep
+    vol ed eds al fig figs no nos nr ca bzw evtl ggf hr hrn fr abs art bd str jh jhd geb gest usw inkl exkl max min tel
+    vgl sog etc jan feb mar apr jun jul aug sep sept oct okt nov dec dez mon tue wed thu fri sat sun mme mlle sra dra ud
+    uds av ave blvd rd mt ft mio mrd mill
+    """.split()  # noqa: SIM905
+)
+
+_SPACE = re.compile(r"\s+")
+_FULL_WIDTH = re.compile(f"(?<![{FULL_WIDTH_ENDS}])[{FULL_WIDTH_ENDS}]++[{re.escape(CLOSERS)}]*+(?=\\S)")
+_CLAUSE_END = re.compile(r"[,;:–—،؛]\s+|[、，；：]\s*")
+_WORD = re.compile(r"[^\s\"'“‘«(\[{„‚/]{1,12}$")  # the end of it, if it is short
+_ONE_LINE = dict.fromkeys(map(ord, BREAKS), " ")
+LOOK_BACK = 32  # characters; a longer run of closing marks does not close a sentence
+
+
+@dataclass(frozen=True)
+class Part:
+    """A sentence or a part of one, and what stands between it and the next."""
+
+    text: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Split:
+    """A text taken apart: before + Σ (text + after) is the text again. No part's text is empty or begins with space."""
+
+    before: str
+    parts: tuple[Part, ...]
+
+    def joined(self) -> str:
+        return self.before + "".join(part.text + part.after for part in self.parts)
+
+
+def split(text: str) -> Split:
+    """A text as sentences."""
+    return _cut(text, _boundaries(text))
+
+
+def whole(text: str) -> Split:
+    """A text as one part, but for line breaks, which always divide."""
+    return _cut(text, ((found.start(), found.end()) for found in _SPACE.finditer(text) if _breaks(found.group())))
+
+
+def one_line(text: str) -> str:
+    """The text with a space for everything that some reader takes for the end of a line."""
+    return text.translate(_ONE_LINE)
+
+
+def shorten(part: Part, fits: Callable[[str], bool]) -> Iterator[Part]:
+    """A part in pieces that fit: cut after clauses, else at spaces, else anywhere, always as near the middle as can be.
+
+    A single character that does not fit is left as it is.
+    """
+    waiting = [part]
+    while waiting:
+        here = waiting.pop()
+        if len(here.text) <= 1 or fits(here.text):
+            yield here
+            continue
+        start, end = _middle(here.text)
+        waiting += [Part(here.text[end:], here.after), Part(here.text[:start], here.text[start:end])]
+
+
+def _cut(text: str, spans: Iterator[tuple[int, int]]) -> Split:
+    """The parts between spans, which come in order and may be empty; space at the two ends is no part."""
+    begin = len(text) - len(text.lstrip())
+    end = len(text.rstrip())
+    if begin >= end:
+        return Split(text, ())
+    parts, at = [], begin
+    for start, stop in spans:
+        if at < start and stop < end:
+            parts.append(Part(text[at:start], text[start:stop]))
+            at = stop
+    return Split(text[:begin], (*parts, Part(text[at:end], text[end:])))
+
+
+def _boundaries(text: str) -> Iterator[tuple[int, int]]:
+    """Where sentences are divided, in order: the space between two, or the empty span after a full-width stop."""
+    spans = [found.span() for found in _SPACE.finditer(text) if _divides(text, *found.span())]
+    spans += [(found.end(), found.end()) for found in _FULL_WIDTH.finditer(text)]
+    return iter(sorted(spans))
+
+
+def _breaks(space: str) -> bool:
+    return any(character in BREAKS for character in space)
+
+
+def _divides(text: str, start: int, stop: int) -> bool:
+    """Whether a sentence ends before the space from start to stop, and another begins after it."""
+    if start == 0 or stop == len(text):
+        return False
+    if _breaks(text[start:stop]):
+        return True
+    before = text[max(0, start - LOOK_BACK) : start].rstrip(CLOSERS)
+    if not before or before[-1] not in ENDS + FULL_WIDTH_ENDS:
+        return False
+    following = text[stop : stop + LOOK_BACK].lstrip("\"'“‘«‹([{„‚¿¡—–-「『 ")[:1]
+    if following.islower() or following in ENDS:
+        return False
+    return before[-1] != "." or not _abbreviated(before[:-1])
+
+
+def _abbreviated(before: str) -> bool:
+    """Whether a full stop after this more likely belongs to the word than ends the sentence."""
+    if before.endswith((".", "…")):
+        return False  # an ellipsis
+    found = _WORD.search(before)
+    if found is None:
+        return False
+    word = found.group()
+    if word.isdecimal():
+        return len(word) <= 3  # an ordinal, as in German: am 3. Oktober
+    if any(map(str.isdecimal, word)):
+        return False
+    initial = len(word) == 1 and word.lower() != word.upper()
+    return initial or word.lower() in ABBREVIATIONS or "." in word  # p.m., z.B., U.S.
+
+
+def _middle(text: str) -> tuple[int, int]:
+    """The best place to cut a text: a span of space, or an empty one."""
+    low, high = len(text) // 4, len(text) - len(text) // 4
+    for pattern in (_CLAUSE_END, _SPACE):
+        spans = [_space_of(found.group(), found.start()) for found in pattern.finditer(text, low, high)]
+        spans = [(start, end) for start, end in spans if start > 0 and end < len(text)]
+        if spans:
+            return min(spans, key=lambda span: abs(sum(span) - len(text)))
+    at = len(text) // 2
+    while at < min(high, len(text) - 1) and _clings(text, at):
+        at += 1
+    return at, at
+
+
+def _space_of(clause_end: str, start: int) -> tuple[int, int]:
+    """The space at the end of a match."""
+    kept = len(clause_end.rstrip())
+    return start + kept, start + len(clause_end)
+
+
+def _clings(text: str, at: int) -> bool:
+    """Whether the character at this place belongs to the one before: a mark, a joiner, or after a joiner."""
+    return unicodedata.category(text[at]) in ("Mn", "Mc", "Me", "Cf") or text[at - 1] == "\u200d"

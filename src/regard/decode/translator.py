@@ -1,0 +1,238 @@
+"""Any text in, text out: what `regard translate`, `regard evaluate`, Python and the server all use.
+
+regard.load("runs/x/model").translate(["Good morning.", "How are you?"])
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import overload
+
+import torch
+
+from regard.config import DecodeConfig, check
+from regard.decode.alignment import token_attention, word_alignment
+from regard.decode.engines import BATCH_TOKENS, Engine, Progress, Request, TorchEngine, quiet
+from regard.decode.ensemble import Ensemble
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.sampling import Sampling
+from regard.decode.sentences import Part, shorten, split, whole
+from regard.decode.translation import Output, Sentence, Translation
+from regard.errors import UserError
+from regard.model.saved import Saved, load_model
+from regard.model.seq2seq import Seq2Seq
+from regard.text.normalise import Form, normalise
+from regard.text.subword_file import LONGEST_PIECE
+from regard.text.subwords import Subwords
+
+MOST_TOKENS = 200  # of a sentence; a longer one is cut, since models are not trained on such
+WINDOW_LINES = 10_000
+WINDOW_CHARACTERS = 2_000_000
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to translate. What is None is as the model's own defaults say."""
+
+    beam: int | None = None
+    alpha: float | None = None
+    penalty: str | None = None
+    extra_length: int | None = None
+    n_best: int = 1
+    sampling: Sampling | None = None
+    banned: tuple[str, ...] = ()
+    """Words that may not occur, nor anything that begins with their subwords."""
+    required: tuple[str, ...] = ()
+    """Words that must occur in every sentence."""
+    no_repeat: int = 0
+    prefix: str = ""
+    """What the translation of every sentence begins with."""
+    target: str | None = None
+    """The language to translate into, for a model of several: `de` for one that was trained with the tag <2de>."""
+    split: bool = True
+    """Translate sentence by sentence; otherwise line by line."""
+    alignment: bool = False
+    layer: int | None = None
+    """Whose attention gives the alignment."""
+    batch_tokens: int = BATCH_TOKENS
+
+
+DEFAULTS = Options()
+
+
+class Translator:
+    """A model with its subwords and an engine."""
+
+    def __init__(
+        self, saved: Saved, engine: Engine | None = None, *, model: Seq2Seq | None = None, form: Form = "NFC"
+    ) -> None:
+        self.saved = saved
+        self.model = model or saved.model
+        """What gives alignments and the scores of given translations; an ensemble, maybe."""
+        self.form: Form = form
+        both = saved.subwords.get("subwords.model")
+        source, target = (saved.subwords.get(f"{side}.subwords.model", both) for side in ("source", "target"))
+        if source is None or target is None:
+            raise UserError("the model has no subwords, so it can't read text; give a model that `regard train` wrote")
+        self.source_subwords = Subwords.from_bytes(source, "the model's source subwords")
+        self.target_subwords = Subwords.from_bytes(target, "the model's target subwords")
+        reach = _reach(saved)
+        self.most_tokens = MOST_TOKENS if reach is None else max(1, min(MOST_TOKENS, reach - 1))  # 1 for a tag
+        self.engine: Engine = engine or TorchEngine(self.model, longest=reach)
+
+    @overload
+    def translate(self, texts: str, options: Options = ...) -> str: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def translate(self, texts: Iterable[str], options: Options = ...) -> list[str]: ...
+
+    def translate(self, texts: str | Iterable[str], options: Options = DEFAULTS) -> str | list[str]:
+        """Translate a text, or each of several. Spacing and blank texts stay as they are."""
+        if isinstance(texts, str):
+            return self.window([texts], options)[0].text
+        return [translation.text for translation in self.stream(texts, options)]
+
+    def stream(self, texts: Iterable[str], options: Options = DEFAULTS) -> Iterator[Translation]:
+        """Translate each of any number of texts, in order, with scores and tokens; only a window of them is held."""
+        for window in windows(texts):
+            yield from self.window(window, options)
+
+    def window(
+        self,
+        texts: Sequence[str],
+        options: Options = DEFAULTS,
+        progress: Progress = quiet,
+    ) -> list[Translation]:
+        """Translate texts together: sentences of all of them are sorted by length, and equal ones translated once."""
+        request, tag = self.request(options), self.tag(options.target)
+        divided = [(split if options.split else whole)(text) for text in texts]
+        spelt = self._spelt([part.text for taken in divided for part in taken.parts])
+        pieces = [[piece for part in taken.parts for piece in self._fitting(part, spelt)] for taken in divided]
+        different = dict.fromkeys(piece.text for parts in pieces for piece in parts)
+        known = [clean for clean in different if spelt[clean]]
+        found = self.engine.search([[*tag, *spelt[clean]] for clean in known], request, progress)
+        outputs = {
+            clean: tuple(self._output([*tag, *spelt[clean]], len(tag), one, options) for one in hypotheses)
+            for clean, hypotheses in zip(known, found, strict=True)
+        }
+
+        def sentence(piece: Part) -> Sentence:
+            tokens = tuple(self.source_subwords.pieces(spelt[piece.text]))
+            return Sentence(piece.text, tokens, outputs.get(piece.text, ()), piece.after)
+
+        return [
+            Translation(text, taken.before, tuple(map(sentence, parts)))
+            for text, taken, parts in zip(texts, divided, pieces, strict=True)
+        ]
+
+    def request(self, options: Options) -> Request:
+        """What the engine is asked for."""
+        changes = {key: getattr(options, key) for key in DecodeConfig.model_fields}
+        given = {key: value for key, value in changes.items() if value is not None}
+        decode = check(DecodeConfig, {**self.saved.decode.model_dump(), **given}, "the options")
+        if options.n_best > decode.beam and options.sampling is None:
+            decode = decode.model_copy(update={"beam": options.n_best})  # a beam of K finds K hypotheses
+        return Request(
+            decode,
+            options.n_best,
+            options.sampling,
+            banned=tuple(map(self._word, options.banned)),
+            required=tuple(map(self._word, options.required)),
+            no_repeat=options.no_repeat,
+            prefix=self._word(options.prefix) if options.prefix else (),
+            batch_tokens=options.batch_tokens,
+        )
+
+    def _word(self, word: str) -> tuple[int, ...]:
+        ids = self.target_subwords.encode([normalise(word, self.form)])[0]
+        if not ids:
+            raise UserError(f"{word!r} is blank, but a word was expected; leave it out")
+        return tuple(ids)
+
+    def tag(self, target: str | None) -> list[int]:
+        """The ids that stand before every source, to say which language is asked for."""
+        if target is not None and (self.source_subwords.tags or target != self.saved.languages[1]):
+            return [self.source_subwords.tag(target if target.startswith("<") else f"<2{target}>")]
+        if self.source_subwords.tags and target is None:
+            known = ", ".join(self.source_subwords.tags)
+            raise UserError(f"this model translates into several languages ({known}); say which one, such as --to de")
+        return []
+
+    def _spelt(self, texts: Sequence[str]) -> dict[str, list[int]]:
+        """The ids of each different text that may be short enough, by its normalised spelling."""
+        clean = list(dict.fromkeys(normalise(text, self.form) for text in texts if len(text) <= self._most_characters))
+        return dict(zip(clean, self.source_subwords.encode(clean), strict=True))
+
+    @property
+    def _most_characters(self) -> int:
+        """No more can be spelt with most_tokens."""
+        return LONGEST_PIECE * self.most_tokens
+
+    def _fitting(self, part: Part, spelt: dict[str, list[int]]) -> Iterator[Part]:
+        """A part in normalised pieces that are short enough; their ids are added to `spelt`."""
+
+        def ids(text: str) -> list[int]:
+            clean = normalise(text, self.form)
+            if clean not in spelt:
+                spelt[clean] = self.source_subwords.encode([clean])[0]
+            return spelt[clean]
+
+        for piece in shorten(
+            part, lambda text: len(text) <= self._most_characters and len(ids(text)) <= self.most_tokens
+        ):
+            ids(piece.text)
+            yield Part(normalise(piece.text, self.form), piece.after)
+
+    def _output(self, source: list[int], tags: int, hypothesis: Hypothesis, options: Options) -> Output:
+        text = normalise(self.target_subwords.decode(hypothesis.tokens), self.form)
+        tokens = tuple(self.target_subwords.pieces(hypothesis.tokens))
+        pairs = None
+        if options.alignment:
+            attention_TS = token_attention(self.model, source, hypothesis.tokens, options.layer)[:, tags:]
+            pairs = word_alignment(attention_TS, self.source_subwords.pieces(source[tags:]), tokens)
+        return Output(text, tokens, hypothesis, pairs)
+
+
+def _reach(saved: Saved) -> int | None:
+    """The most tokens of a text that a model can read or write, besides EOS or BOS; None for any number."""
+    return saved.config.max_length - 1 if saved.config.positions == "learned" else None
+
+
+def _device(name: str) -> torch.device:
+    try:
+        return torch.zeros(0, device=name).device
+    except (RuntimeError, AssertionError, NotImplementedError):
+        raise UserError(f"{name!r} is not a device that torch can use here; cpu always is") from None
+
+
+def windows(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Texts by as many as are translated together."""
+    window: list[str] = []
+    characters = 0
+    for text in texts:
+        window.append(text)
+        characters += len(text)
+        if len(window) >= WINDOW_LINES or characters >= WINDOW_CHARACTERS:
+            yield window
+            window, characters = [], 0
+    if window:
+        yield window
+
+
+ENGINES = ("torch",)
+
+
+def load(path: str | Path, *others: str | Path, engine: str = "torch", device: str = "cpu") -> Translator:
+    """A saved model, ready to translate; or several with the same subwords, whose probabilities are averaged."""
+    if engine not in ENGINES:
+        raise UserError(f"no engine is called {engine!r}; there is {', '.join(ENGINES)}")
+    place = _device(device)
+    first, *rest = (load_model(Path(folder), place) for folder in (path, *others))
+    for folder, saved in zip(others, rest, strict=True):
+        if saved.subwords != first.subwords:
+            raise UserError(f"{folder}: its subwords are not those of {path}, so the two can't translate together")
+    if not rest:
+        return Translator(first)
+    ensemble = Ensemble([saved.model for saved in (first, *rest)])
+    reaches = [reach for saved in (first, *rest) if (reach := _reach(saved)) is not None]
+    return Translator(first, TorchEngine(ensemble, longest=min(reaches, default=None)), model=ensemble)

@@ -1,0 +1,134 @@
+"""How near translations are to references: BLEU, chrF and TER by sacreBLEU, each with the signature of its settings.
+
+BLEU depends on how text is cut into words, so three kinds are told apart:
+
+bleu            sacreBLEU as it is: its own tokens (13a) of the text as it is. The one to compare with others.
+bleu_lowercase  the same in lower case and without smoothing. Published Multi30k figures are multi-bleu.perl on text
+                that Moses has tokenised and lower-cased. 13a differs from Moses in hyphens, apostrophes and
+                abbreviations, so this comes near such figures, and is not the same.
+bleu_compound   the kind of the paper's figures (Table 2), but for the tokens: there Moses makes them, here 13a. Case
+                counts, and compounds are split at hyphens, `Nord-Süd` to `Nord ##AT##-##AT## Süd`, which makes more
+                n-grams and so a higher figure for German (tensor2tensor's get_ende_bleu.sh).
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sacrebleu.metrics.base import Metric
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
+from sacrebleu.significance import PairedTest, Result
+from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+
+from regard.errors import UserError
+
+References = Sequence[Sequence[str]]
+"""One list of lines for each reference translation of the whole text."""
+
+BUCKETS = (10, 20, 30, 40, 50)  # the longest of each group of sentences, in words
+SAMPLES = 1000
+
+
+@dataclass(frozen=True)
+class Score:
+    """A figure and what it was computed with."""
+
+    value: float
+    signature: str
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """The BLEU of sentences of similar lengths."""
+
+    words: str
+    sentences: int
+    bleu: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One system against another by paired bootstrap resampling (Koehn, 2004)."""
+
+    metric: str
+    baseline: float
+    score: float
+    p: float
+    """How probable so large a difference is if the two are equally good."""
+    signature: str
+
+
+def bleu(hypotheses: Sequence[str], references: References) -> Score:
+    return _score(BLEU(), hypotheses, references)
+
+
+def chrf(hypotheses: Sequence[str], references: References) -> Score:
+    """Character n-grams (Popović, 2015): less dependent on tokens, so fairer to Korean, Finnish or Turkish."""
+    return _score(CHRF(), hypotheses, references)
+
+
+def ter(hypotheses: Sequence[str], references: References) -> Score:
+    """Edits per word of the reference (Snover et al., 2006): here less is better."""
+    return _score(TER(), hypotheses, references)
+
+
+def bleu_lowercase(hypotheses: Sequence[str], references: References) -> Score:
+    return _score(BLEU(lowercase=True, smooth_method="none"), hypotheses, references)
+
+
+def bleu_compound(hypotheses: Sequence[str], references: References) -> Score:
+    split = [[compounds(line) for line in lines] for lines in (hypotheses, *references)]
+    found = _score(BLEU(tokenize="none", smooth_method="none", force=True), split[0], split[1:])
+    return Score(found.value, found.signature.replace("tok:none", "tok:13a+compounds"))
+
+
+METRICS: dict[str, Callable[[Sequence[str], References], Score]] = {
+    "bleu": bleu,
+    "chrf": chrf,
+    "ter": ter,
+    "bleu_lowercase": bleu_lowercase,
+    "bleu_compound": bleu_compound,
+}
+
+
+def compounds(line: str) -> str:
+    """A line as tokens, with compounds split at hyphens."""
+    tokens = Tokenizer13a()(line.rstrip())  # type: ignore[no-untyped-call]
+    return re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", tokens)
+
+
+def _score(metric: Metric, hypotheses: Sequence[str], references: References) -> Score:
+    if not hypotheses:
+        raise UserError("there are no lines to measure; are the files empty?")
+    assert all(len(reference) == len(hypotheses) for reference in references)
+    value = metric.corpus_score(hypotheses, references).score
+    return Score(float(value), str(metric.get_signature()))
+
+
+def by_length(texts: Sequence[str], hypotheses: Sequence[str], references: References) -> list[Bucket]:
+    """BLEU by how many words, separated by spaces, each of `texts` has: its source or its reference."""
+    words = [len(text.split()) for text in texts]
+    buckets = []
+    for low, high in zip((0, *BUCKETS), (*BUCKETS, None), strict=True):
+        chosen = [at for at, count in enumerate(words) if (low < count or low == 0) and (high is None or count <= high)]
+        if chosen:
+            name = f"{low + 1 if low else 0}-{high}" if high is not None else f"over {low}"
+            parts = [[lines[at] for at in chosen] for lines in (hypotheses, *references)]
+            buckets.append(Bucket(name, len(chosen), bleu(parts[0], parts[1:]).value))
+    return buckets
+
+
+def compare(baseline: Sequence[str], hypotheses: Sequence[str], references: References) -> list[Comparison]:
+    """Whether a system differs from a baseline by more than chance, by sacreBLEU's own paired bootstrap."""
+    systems: list[tuple[str, Sequence[str]]] = [("baseline", list(baseline)), ("system", list(hypotheses))]
+    metrics: dict[str, Metric] = {"BLEU": BLEU(), "chrF": CHRF()}
+    signatures, scores = PairedTest(systems, metrics, references, test_type="bs", n_samples=SAMPLES)()
+    found = []
+    for name, signature in signatures.items():
+        first, second = scores[name]
+        assert isinstance(first, Result) and isinstance(second, Result) and second.p_value is not None
+        p = second.p_value if systems[0][1] != systems[1][1] else 1.0  # sacreBLEU calls no difference significant
+        found.append(Comparison(name, first.score, second.score, p, str(signature)))
+    return found

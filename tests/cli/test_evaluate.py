@@ -1,0 +1,109 @@
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+import sacrebleu
+from tests.cli.command import Run, folder, saved, sentences, subwords, translator  # noqa: F401
+
+from regard.decode.translator import Translator
+from regard.evaluate.perplexity import perplexity, score_texts
+
+# ruff: noqa: F811
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Run:
+    return Run(monkeypatch, "evaluate")
+
+
+@pytest.fixture
+def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    lines = sentences()
+    monkeypatch.chdir(tmp_path)
+    for name, chosen in (("test.en", lines[:20]), ("test.de", lines[3:23]), ("test.de2", lines[6:26])):
+        (tmp_path / name).write_text("\n".join(chosen) + "\n", encoding="utf-8")
+    (tmp_path / "short.de").write_text("x\n", encoding="utf-8")
+    (tmp_path / "bad.de").write_bytes(b"x\n\xff\n" * 10)
+    (tmp_path / "empty").write_bytes(b"")
+    with gzip.open(tmp_path / "test.de.gz", "wb") as file:
+        file.write((tmp_path / "test.de").read_bytes())
+    return tmp_path
+
+
+def test_as_the_issue_writes_it(
+    run: Run, folder: Path, texts: Path, translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same figure as that of what `regard translate` prints, to the last digit."""
+    line = f"--model {folder} --source test.en --reference test.de --out made.de --json"
+    code, out, err = run(*line.split())
+    assert (code, err) == (0, "")
+    figures = json.loads(out)
+    _, printed, _ = Run(monkeypatch, "translate")("test.en", "--model", str(folder))
+    assert (texts / "made.de").read_bytes() == printed
+    reference = (texts / "test.de").read_text(encoding="utf-8").splitlines()
+    assert figures["bleu"] == sacrebleu.corpus_bleu(printed.decode().splitlines(), [reference]).score
+    assert figures["signature"].startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
+    source = (texts / "test.en").read_text(encoding="utf-8").splitlines()
+    assert figures["perplexity"] == pytest.approx(perplexity(score_texts(translator, source, reference)))
+    assert {"chrf", "ter", "by_length"} <= set(figures)
+
+
+def test_files_of_translations(run: Run, texts: Path) -> None:
+    line = "--hypothesis test.en --reference test.de.gz --reference test.de2 --baseline test.de --json"
+    code, out, _ = run(*line.split())
+    figures = json.loads(out)
+    assert code == 0
+    lines = {
+        name: (texts / name).read_text(encoding="utf-8").splitlines() for name in ("test.en", "test.de", "test.de2")
+    }
+    wanted = sacrebleu.corpus_bleu(lines["test.en"], [lines["test.de"], lines["test.de2"]]).score
+    assert figures["bleu"] == wanted
+    assert figures["references"] == 2
+    assert figures["comparisons"][0]["baseline"] > 99
+    assert "perplexity" not in figures
+    _, text, _ = run("--hypothesis", "test.en", "--reference", "test.de")
+    assert b"nrefs:1|" in text
+    _, latex, _ = run("--hypothesis", "test.en", "--reference", "test.de", "--format", "latex")
+    assert b"\\begin{tabular}" in latex
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ("--hypothesis test.de", "--reference is missing; "),
+        ("--reference test.de", "give either --model with --source, or --hypothesis; "),
+        ("--reference test.de --model m --hypothesis test.de", "give either --model"),
+        ("--reference test.de --model m", "--source is missing; "),
+        ("--reference test.de --hypothesis short.de", "test.de has 20 lines and short.de has 1, but "),
+        ("--reference test.de --hypothesis bad.de", "bad.de, line 2: not valid UTF-8; "),
+        ("--reference test.de --hypothesis none.de", "none.de: no such file; "),
+        ("--reference empty --hypothesis empty", "there are no lines to measure; "),
+        ("--reference test.de --model none --source test.en", "none: no such folder; "),
+    ],
+)
+def test_mistakes(run: Run, texts: Path, arguments: str, sentence: str) -> None:
+    code, out, err = run(*arguments.split())
+    assert (code, out) == (2, b"")
+    assert err.startswith(f"regard: {sentence}")
+
+
+def test_score(folder: Path, texts: Path, translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    score = Run(monkeypatch, "score")
+    line = f"--model {folder} --source test.en --target test.de.gz"
+    code, out, err = score(*line.split(), "--json")
+    assert (code, err) == (0, "")
+    figures = json.loads(out)
+    pair = [(texts / name).read_text(encoding="utf-8").splitlines() for name in ("test.en", "test.de")]
+    wanted = score_texts(translator, *pair)
+    assert figures["perplexity"] == pytest.approx(perplexity(wanted))
+    assert figures["tokens"] == sum(len(one.token_scores) for one in wanted)
+    logs = [one.log_probability for one in wanted]
+    assert [one["log_probability"] for one in figures["segments"]] == pytest.approx(logs)
+    _, out, _ = score(*line.split())
+    assert [float(row) for row in out.split()] == pytest.approx(logs, abs=1e-5)
+    _, out, _ = score(*line.split(), "--tokens", "--batch-tokens", "40")
+    total, each = out.decode().splitlines()[0].split("\t")
+    assert sum(map(float, each.split())) == pytest.approx(float(total), abs=0.01)
+    for arguments in ("--source test.en --target test.de", f"--model {folder} --source test.en"):
+        assert score(*arguments.split())[0] == 2

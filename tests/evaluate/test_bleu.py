@@ -1,0 +1,102 @@
+import random
+
+import pytest
+import sacrebleu
+from sacrebleu.metrics import BLEU, CHRF, TER
+
+from regard.errors import UserError
+from regard.evaluate.bleu import METRICS, bleu, bleu_compound, bleu_lowercase, by_length, chrf, compare, compounds, ter
+from regard.evaluate.report import report
+
+WORDS = ["ein", "Hund", "läuft", "schnell", "über", "die", "Nord-Süd-Straße", ",", "und", "der", "Mann", "sagt", ":"]
+WORDS += ["„", "Ja", "!", "“", "12,5", "%", "할머니가", "봅니다", "."]
+
+
+def corpus(lines: int = 30, noise: float = 0.3, longest: int = 20) -> tuple[list[str], list[list[str]]]:
+    """Hypotheses and two references, alike but for some words."""
+    choose = random.Random(1)
+    first = [" ".join(choose.choices(WORDS, k=choose.randint(1, longest))) for _ in range(lines)]
+
+    def changed(line: str) -> str:
+        return " ".join(choose.choice(WORDS) if choose.random() < noise else word for word in line.split())
+
+    return [changed(line) for line in first], [first, [changed(line) for line in first]]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_figures_are_sacrebleus_own(count: int) -> None:
+    hypotheses, references = corpus()
+    references = references[:count]
+    for ours, metric in (
+        (bleu, BLEU()),
+        (chrf, CHRF()),
+        (ter, TER()),
+        (bleu_lowercase, BLEU(lowercase=True, smooth_method="none")),
+    ):
+        found = ours(hypotheses, references)
+        assert found.value == metric.corpus_score(hypotheses, references).score
+        assert found.signature == str(metric.get_signature())
+    assert bleu(hypotheses, references).value == sacrebleu.corpus_bleu(hypotheses, references).score
+    assert f"nrefs:{count}" in bleu(hypotheses, references).signature
+    assert "case:lc" in bleu_lowercase(hypotheses, references).signature
+
+
+def test_compounds_are_split_as_in_the_paper() -> None:
+    assert compounds("Die Nord-Süd-Straße (1990-95).") == (
+        "Die Nord ##AT##-##AT## Süd ##AT##-##AT## Straße ( 1990 - 95 ) ."
+    )
+    hypotheses, references = corpus()
+    split = [[compounds(line) for line in lines] for lines in (hypotheses, *references)]
+    plain = BLEU(tokenize="none", force=True, smooth_method="none").corpus_score(split[0], split[1:])
+    found = bleu_compound(hypotheses, references)
+    assert found.value == plain.score
+    assert "tok:13a+compounds" in found.signature
+    assert found.value != bleu(hypotheses, references).value
+
+
+def test_groups_by_length() -> None:
+    hypotheses, references = corpus(200, longest=60)
+    buckets = by_length(references[0], hypotheses, references)
+    assert [bucket.words for bucket in buckets] == ["0-10", "11-20", "21-30", "31-40", "41-50", "over 50"]
+    assert sum(bucket.sentences for bucket in buckets) == 200
+    chosen = [at for at, line in enumerate(references[0]) if 11 <= len(line.split()) <= 20]
+    parts = [[lines[at] for at in chosen] for lines in (hypotheses, *references)]
+    assert buckets[1].bleu == sacrebleu.corpus_bleu(parts[0], parts[1:]).score
+    assert [bucket.words for bucket in by_length(["", "a b"], ["", "a b"], [["", "a b"]])] == ["0-10"]
+
+
+def test_systems_are_compared() -> None:
+    better, references = corpus(noise=0.1)
+    worse, _ = corpus(noise=0.5)
+    found = compare(worse, better, references)
+    assert [one.metric for one in found] == ["BLEU", "chrF2"]
+    for one in found:
+        assert one.score > one.baseline
+        assert one.p < 0.01
+        assert "bs:1000" in one.signature
+    assert found[0].score == bleu(better, references).value
+    assert compare(better, better, references)[0].p == 1
+
+
+def test_reports() -> None:
+    hypotheses, references = corpus()
+    whole = report(hypotheses, references, baseline=hypotheses, perplexity=4.5)
+    figures = whole.as_dict()
+    assert figures["bleu"] == bleu(hypotheses, references).value
+    assert figures["signature"] == bleu(hypotheses, references).signature
+    assert {*METRICS, "perplexity", "segments", "by_length", "comparisons", "chrf_signature"} <= set(figures)
+    text = whole.as_text()
+    assert f"{figures['bleu']:.2f}   {figures['signature']}" in text
+    assert "4.500" in text
+    latex = whole.as_latex()
+    assert f"BLEU & {figures['bleu']:.1f} \\\\" in latex
+    assert latex.count("\\hline") == 2
+    bare = report(hypotheses, references)
+    assert "perplexity" not in bare.as_dict()
+    assert "comparisons" not in bare.as_dict()
+    assert "against" not in bare.as_text()
+
+
+def test_nothing_to_measure() -> None:
+    with pytest.raises(UserError, match="no lines to measure"):
+        report([], [[]])
