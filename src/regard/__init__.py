@@ -17,6 +17,7 @@ _PUBLIC = {
     "normalise": "regard.text.normalise",
     "Prepared": "regard.data.prepared",
     "prepare": "regard.data.prepare",
+    "load": "regard.decode.translator",
     "load_model": "regard.model.saved",
     "save_model": "regard.model.saved",
 }

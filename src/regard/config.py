@@ -41,14 +41,14 @@ class ModelConfig(Frozen):
     source_vocabulary: Annotated[int, Field(ge=4, le=2**31 - 1)] | None = None
     """Tokens of the source language when it has a vocabulary of its own."""
 
-    encoder_layers: Annotated[int, Field(ge=1, le=1024)] = 6
-    decoder_layers: Annotated[int, Field(ge=1, le=1024)] = 6
-    d_model: Annotated[int, Field(ge=1, le=65_536)] = 512
+    encoder_layers: Annotated[int, Field(ge=1, le=256)] = 6
+    decoder_layers: Annotated[int, Field(ge=1, le=256)] = 6
+    d_model: Annotated[int, Field(ge=1, le=16_384)] = 512
     d_ff: Annotated[int, Field(ge=1, le=1 << 20)] = 2048
     heads: Annotated[int, Field(ge=1, le=1024)] = 8
-    d_k: Annotated[int, Field(ge=1, le=65_536)] = 64
+    d_k: Annotated[int, Field(ge=1, le=16_384)] = 64
     """Size of a head's queries and keys; d_model / heads when not given."""
-    d_v: Annotated[int, Field(ge=1, le=65_536)] = 64
+    d_v: Annotated[int, Field(ge=1, le=16_384)] = 64
     """Size of a head's values; d_model / heads when not given."""
     dropout: Rate = 0.1
     """On every sub-layer's output and on embeddings plus positions (section 5.4); nowhere else, as in the paper."""
@@ -56,9 +56,9 @@ class ModelConfig(Frozen):
     positions: Literal["sinusoidal", "learned", "rotary", "relative", "none"] = "sinusoidal"
     """sinusoidal: section 3.5. learned: Table 3 row E. rotary: Su et al., 2021, on the queries and keys of
     self-attention. relative: Shaw et al., 2018, a learned key for each distance. none: to show that order is lost."""
-    max_length: Count = 1024
+    max_length: Annotated[int, Field(ge=1, le=1 << 20)] = 1024
     """How many learned positions there are; the other kinds have no limit."""
-    relative_distance: Count = 16
+    relative_distance: Annotated[int, Field(ge=1, le=1 << 16)] = 16
     """Beyond this distance all relative positions are the same (Shaw et al.'s k)."""
 
     norm: Literal["post", "pre"] = "post"
@@ -68,7 +68,7 @@ class ModelConfig(Frozen):
     """relu: equation 2. gelu: Hendrycks and Gimpel, 2016. silu: Ramachandran et al., 2017."""
     score: Literal["scaled", "unscaled", "additive"] = "scaled"
     """scaled: equation 1. unscaled: the same without 1/sqrt(d_k) (section 3.2.1). additive: Bahdanau et al., 2015."""
-    neighbours: Annotated[int, Field(ge=0)] = 0
+    neighbours: Annotated[int, Field(ge=0, le=1 << 20)] = 0
     """Restrict self-attention to a neighbourhood of this size around each position (section 4); 0 for none."""
 
     share_embeddings: bool = True
@@ -146,7 +146,8 @@ class TrainConfig(Frozen):
     compile: bool = False
     """Let torch.compile make kernels for the model first; needs a compiler, and pays off on GPUs."""
     sharding: Literal["ddp", "fsdp"] = "ddp"
-    """With several processes: ddp has the whole model in each; fsdp divides it among them (FSDP2)."""
+    """With several processes: ddp has the whole model in each; fsdp divides weights, gradients and moments among them
+    (FSDP2). Building and saving still need room for the whole model in each."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -112,6 +112,7 @@ def whole_directory(final: Path, *, replace: bool = False) -> Iterator[Path]:
     What an earlier, killed attempt left behind is cleared first. With `replace`, a directory that was there is
     moved aside, and removed only after the new one stands.
     """
+    final = final.absolute()
     final.parent.mkdir(parents=True, exist_ok=True)
     temporary, aside = final.with_name(f".{final.name}.partial"), final.with_name(f".{final.name}.old")
     if aside.exists() and not final.exists():  # killed between the two renames below
@@ -142,6 +143,7 @@ def whole_directory(final: Path, *, replace: bool = False) -> Iterator[Path]:
 @contextmanager
 def one_writer(final: Path) -> Iterator[None]:
     """Refuse a second process that would write to the same place. The lock dies with its process."""
+    final = final.absolute()
     final.parent.mkdir(parents=True, exist_ok=True)
     lock = final.with_name(f".{final.name}.lock")
     with lock.open("w") as file:

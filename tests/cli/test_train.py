@@ -95,6 +95,21 @@ def test_mistakes(arguments: list[str], message: str, tmp_path: Path, monkeypatc
     assert not (tmp_path / "o").exists()
 
 
+def test_fine_tuning_with_other_subwords_is_refused(data: Path, tmp_path: Path) -> None:
+    regard("train", "--preset", "tiny", "--data", str(data), "--out", str(tmp_path / "x"), *small())
+    lines = [f"{n * 7919:x} dogs\t개 {n * 104729:x}" for n in range(300)]
+    (tmp_path / "other.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    common = ["prepare", "--train", str(tmp_path / "other.tsv"), "--cores", "1"]
+    regard(*common, "--vocabulary", "330", "--out", str(tmp_path / "other"))
+    tune = ["train", "--preset", "tiny", "--out", str(tmp_path / "y"), "--from", str(tmp_path / "x/model")]
+    tune += ["--set", "train.steps=2", "--set", "train.batch_tokens=200"]
+    with pytest.raises(UserError, match="its subwords are not those of the data.*--subwords-from"):
+        regard(*tune, "--data", str(tmp_path / "other"))
+    regard(*common, "--subwords-from", str(tmp_path / "x/model"), "--out", str(tmp_path / "fitting"))
+    regard(*tune, "--data", str(tmp_path / "fitting"))
+    assert (tmp_path / "y" / "model" / "config.json").exists()
+
+
 def test_runs_of_what_is_no_run(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="not the folder of a training run"):
         regard("runs", str(tmp_path))

@@ -137,7 +137,7 @@ def saved(subwords: Subwords) -> Saved:
     model = build(config).eval().requires_grad_(False)
     model.projection_VD.mul_(3.0)
     decode = DecodeConfig(beam=2, extra_length=3)
-    return Saved(model, config, decode, ("en", "de"), {"subwords.model": subwords.content})
+    return Saved(model, config, decode, ("en", "de"), "NFC", {"subwords.model": subwords.content})
 
 
 @pytest.fixture(scope="session")

@@ -189,7 +189,7 @@ def test_mistakes(translator: Translator, saved: Saved) -> None:
         translator.translate("x", Options(target="fr"))
     assert translator.translate("x", Options(target="de")) == translator.translate("x")
     with pytest.raises(UserError, match="no subwords"):
-        Translator(Saved(saved.model, saved.config, saved.decode, saved.languages, {}))
+        Translator(Saved(saved.model, saved.config, saved.decode, saved.languages, "NFC", {}))
     with pytest.raises(UserError, match="no engine is called 'fast'"):
         load("x", engine="fast")
 
@@ -197,7 +197,7 @@ def test_mistakes(translator: Translator, saved: Saved) -> None:
 def test_languages_are_told_by_tags(saved: Saved) -> None:
     tagged = Subwords.train(sentences(), 400, tags=("<2de>", "<2ko>"))
     echo = Translator(
-        Saved(saved.model, saved.config, saved.decode, (None, None), {"subwords.model": tagged.content}), Echo()
+        Saved(saved.model, saved.config, saved.decode, (None, None), "NFC", {"subwords.model": tagged.content}), Echo()
     )
     with pytest.raises(UserError, match="<2de>, <2ko>.*say which one"):
         echo.translate("x")
@@ -222,7 +222,7 @@ def test_saved_models_and_ensembles(saved: Saved, translator: Translator, tmp_pa
 def test_learned_positions_limit_both_sides(saved: Saved) -> None:
     config = ModelConfig(**{**saved.config.model_dump(), "positions": "learned", "max_length": 12})
     model = build(config).eval().requires_grad_(False)
-    limited = Translator(Saved(model, config, DecodeConfig(beam=2), (None, None), saved.subwords))
+    limited = Translator(Saved(model, config, DecodeConfig(beam=2), (None, None), "NFC", saved.subwords))
     assert len(limited.translate(["x y z " * 50, "", "a"])) == 3
 
 
@@ -231,7 +231,7 @@ def test_two_vocabularies(saved: Saved) -> None:
     files = {"source.subwords.model": german.content, "target.subwords.model": saved.subwords["subwords.model"]}
     config = ModelConfig(**{**saved.config.model_dump(), "source_vocabulary": 420, "share_embeddings": False})
     model = build(config).eval().requires_grad_(False)
-    apart = Translator(Saved(model, config, saved.decode, (None, None), files))
+    apart = Translator(Saved(model, config, saved.decode, (None, None), "NFC", files))
     assert apart.source_subwords.size == 420
     assert len(apart.translate(["Das Mädchen.", "x"])) == 2
 

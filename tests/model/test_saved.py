@@ -21,7 +21,13 @@ CONFIG = Config(model=ModelConfig(vocabulary=30, encoder_layers=1, decoder_layer
 def saved(tmp_path: Path) -> Path:
     torch.manual_seed(0)
     save_model(
-        tmp_path / "모델", build(CONFIG), CONFIG, {"subwords.model": b"bytes"}, languages=("en", "ko"), card="# 카드\n"
+        tmp_path / "모델",
+        build(CONFIG),
+        CONFIG,
+        {"subwords.model": b"bytes"},
+        languages=("en", "ko"),
+        form="NFKC",
+        card="# 카드\n",
     )
     return tmp_path / "모델"
 
@@ -31,7 +37,7 @@ def test_comes_back_as_it_was(saved: Path) -> None:
     model = build(CONFIG).eval()
     back = load_model(saved)
     assert back.config == CONFIG.model and back.decode == CONFIG.decode
-    assert back.languages == ("en", "ko") and back.subwords == {"subwords.model": b"bytes"}
+    assert back.languages == ("en", "ko") and back.form == "NFKC" and back.subwords == {"subwords.model": b"bytes"}
     assert (saved / "README.md").read_text(encoding="utf-8") == "# 카드\n"
     source, target = torch.randint(4, 30, (2, 5)), torch.randint(4, 30, (2, 4))
     assert torch.equal(back.model.features(source, target), model.features(source, target))
@@ -96,6 +102,7 @@ HOSTILE = {
     "absurdly large": ({"model": {**MODEL, "d_model": 65536, "d_k": 1, "d_v": 1}}, "belong to different models"),
     "more layers": ({"model": {**MODEL, "decoder_layers": 3}}, "missing where config.json asks for"),
     "a wrong type": ({"model": []}, "valid dictionary"),
+    "no form": ({"form": "NFD"}, "form must be NFC or NFKC"),
     "no languages": ({"languages": 3}, "languages"),
     "bad languages": ({"languages": {"source": 3}}, "languages"),
     "a bad beam": ({"decode": {"beam": 0}}, "decode|beam"),

@@ -101,5 +101,6 @@ def test_a_lost_worker_ends_the_run_with_a_sentence_and_a_restart_goes_on(
     done = torchrun(fifty, digits, tmp_path / "run", code=LOST, restarts=1)
     assert done.returncode == 0, done.stderr
     assert losses(tmp_path / "run") == pytest.approx(losses(alone), abs=1e-4)
+    assert "another process of this run was lost at step" in done.stderr
     events = [record["event"] for record in records(tmp_path / "run" / "log.jsonl")]
     assert events.count("resume") == 1

@@ -184,6 +184,63 @@ def test_a_folder_that_is_no_run_is_left_alone(config: Config, data: Prepared, t
     assert (tmp_path / "precious").read_text() == "x"
 
 
+def test_fresh_does_not_touch_a_folder_that_is_no_run(config: Config, data: Prepared, tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "precious").write_text("x")
+    with pytest.raises(UserError, match="is not a run"):
+        train(settle(config, data), data, tmp_path, fresh=True)
+    assert (tmp_path / "model" / "precious").read_text() == "x"
+
+
+def test_fresh_keeps_the_run_when_the_new_one_cannot_begin(unbroken: Path, config: Config, data: Prepared) -> None:
+    with pytest.raises(UserError, match="don't fit into a batch"):
+        train(settle(changed(config, batch_tokens=3), data), data, unbroken, fresh=True)
+    assert checkpoint.steps(unbroken / "checkpoints") == [8, 12]
+
+
+def test_killed_while_the_run_was_first_written_down(config: Config, data: Prepared, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".run.toml.77.partial").write_text("half")
+    train(settle(config, data), data, tmp_path / "run")
+
+
+def test_no_valid_checkpoint_is_not_a_fresh_start(unbroken: Path, config: Config, data: Prepared) -> None:
+    for path in (unbroken / "checkpoints").glob("*/training.json"):
+        path.write_text("{}")
+    log = (unbroken / "log.jsonl").read_text()
+    with pytest.raises(UserError, match="none of its checkpoints is valid"):
+        train(settle(config, data), data, unbroken)
+    assert (unbroken / "log.jsonl").read_text() == log
+
+
+def test_learned_positions_are_checked_before_the_first_step(config: Config, data: Prepared, tmp_path: Path) -> None:
+    model = config.model.model_copy(update={"positions": "learned", "max_length": 5})
+    with pytest.raises(UserError, match="but 5 learned positions; set model.max_length=[0-9]+"):
+        train(settle(config.model_copy(update={"model": model}), data), data, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_validator_may_come_later(unbroken: Path, config: Config, data: Prepared) -> None:
+    train(settle(changed(config, steps=16), data), data, unbroken, validators={"bleu": lambda _: 1.5})
+    assert "| 16 |" in (unbroken / "model" / "README.md").read_text()
+
+
+def test_fine_tuning_another_size_is_refused(unbroken: Path, config: Config, data: Prepared, tmp_path: Path) -> None:
+    weights = load_model(unbroken / "model").model.state_dict()
+    larger = config.model_copy(update={"model": config.model.model_copy(update={"d_ff": 48})})
+    with pytest.raises(UserError, match="feed_forward.*32.*48"):
+        train(settle(larger, data), data, tmp_path / "run", weights=weights)
+
+
+def test_a_full_disk_under_the_log(config: Config, data: Prepared, tmp_path: Path, unbroken: Path) -> None:
+    """/dev/full fails as a full disk does."""
+    (unbroken / "log.jsonl").unlink()
+    (unbroken / "log.jsonl").symlink_to("/dev/full")
+    with pytest.raises(Failed, match="log.jsonl: No space left on device; make room"):
+        train(settle(changed(config, steps=16), data), data, unbroken)
+    assert checkpoint.steps(unbroken / "checkpoints") == [8, 12]
+
+
 def test_two_writers_are_refused(config: Config, data: Prepared, tmp_path: Path) -> None:
     with one_writer(tmp_path / "run"), pytest.raises(UserError, match="another regard process"):
         train(settle(config, data), data, tmp_path / "run")
@@ -270,10 +327,11 @@ def test_a_disk_that_fills_up(
     assert sha256(tmp_path / "run/model/model.safetensors") == sha256(unbroken / "model/model.safetensors")
 
 
-def test_history_of_a_long_run_is_quick(config: Config, data: Prepared, unbroken: Path) -> None:
+def test_history_of_a_long_run_and_of_foreign_lines(config: Config, data: Prepared, unbroken: Path) -> None:
     template = json.dumps(events(unbroken, "train")[0])
     with (unbroken / "log.jsonl").open("w") as file:
         for step in range(100_000):
             file.write(template.replace('"step": 3', f'"step": {step}') + "\n")
+        file.write('{"event": "validation", "step": 3}\n{"event": "train", "step": 4, "nll": 1}\n[]\n')
     history = read_history(unbroken)
     assert len(history["training"][0]) == 100_000 and history["summary"]["step"] == 99_999

@@ -1,6 +1,7 @@
 """The `regard` command: its sub-commands, and what the shell is told when something goes wrong.
 
-Exit codes: 0 done; 1 failed; 2 a mistake that the person who typed it can mend; 130 interrupted.
+Exit codes: 0 done; 1 failed; 2 a mistake that the person who typed it can mend; 75 stopped by the system with
+everything saved, to be started again; 130 interrupted.
 """
 
 import os
@@ -63,7 +64,7 @@ def main() -> None:
     except Interrupted as error:
         _complain(str(error))
         sys.exit(error.code)
-    except (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError) as error:
+    except (FileNotFoundError, FileExistsError, PermissionError, IsADirectoryError, NotADirectoryError) as error:
         if error.filename is None:
             raise
         _complain(f"{error.filename}: {(error.strerror or 'cannot be opened').lower()}")

@@ -44,14 +44,14 @@ def train(
 
     prepared = Prepared.open(folder)
     from regard.train.loop import train as run
-    from regard.train.run import LOG, settle
+    from regard.train.run import LOG, settle, subword_files
 
     saved = _existing(start)
     if saved is not None:
-        config = config.model_copy(update={"model": _merged(saved, config, set_ or [])})
+        config = config.model_copy(update={"model": _merged(saved, set_ or [])})
     config = settle(config, prepared)
     if saved is not None:
-        _check_vocabulary(saved, prepared.target_subwords.content, start)
+        _check_vocabulary(saved, subword_files(prepared), start)
     weights = None if saved is None else dict(saved.model.state_dict())
     with watch(config.train.steps, out, tensorboard=tensorboard) as observer:
         model = run(config, prepared, out, weights=weights, observer=observer, fresh=fresh)
@@ -76,7 +76,7 @@ def _existing(start: Path | None) -> "Saved | None":
     return None if start is None else load_model(start)
 
 
-def _merged(saved: "Saved", config: "Config", assignments: list[str]) -> Any:
+def _merged(saved: "Saved", assignments: list[str]) -> Any:
     """The existing model's description; only what --set names may differ from it."""
     from regard.config import Config, check, settings
 
@@ -84,10 +84,10 @@ def _merged(saved: "Saved", config: "Config", assignments: list[str]) -> Any:
     return check(Config, {"model": values}, "--set").model
 
 
-def _check_vocabulary(saved: "Saved", subwords: bytes, start: Path | None) -> None:
+def _check_vocabulary(saved: "Saved", subwords: dict[str, bytes], start: Path | None) -> None:
     from regard.errors import UserError
 
-    if subwords not in saved.subwords.values():
+    if saved.subwords != subwords:
         raise UserError(
             f"{start}: its subwords are not those of the data; "
             f"prepare the data with them: regard prepare --subwords-from {start} …"

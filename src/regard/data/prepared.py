@@ -143,11 +143,12 @@ class Prepared:
         self.valid = None if valid is None else Split(directory, valid, description.ids)
 
     @classmethod
-    def open(cls, directory: Path, *, contents: bool = False) -> Self:
+    def open(cls, directory: Path | str, *, contents: bool = False) -> Self:
         """Open a folder that `regard prepare` made. A missing or cut file, and a changed description, is a UserError.
 
         A changed byte in the shards is found only with `contents`: to checksum them takes as long as to read them.
         """
+        directory = Path(directory)
         path = directory / DESCRIPTION
         if not path.is_file():
             raise UserError(f"{directory}: not prepared data (no {DESCRIPTION}); make it with `regard prepare`")

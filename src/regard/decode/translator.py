@@ -63,13 +63,11 @@ DEFAULTS = Options()
 class Translator:
     """A model with its subwords and an engine."""
 
-    def __init__(
-        self, saved: Saved, engine: Engine | None = None, *, model: Seq2Seq | None = None, form: Form = "NFC"
-    ) -> None:
+    def __init__(self, saved: Saved, engine: Engine | None = None, *, model: Seq2Seq | None = None) -> None:
         self.saved = saved
         self.model = model or saved.model
         """What gives alignments and the scores of given translations; an ensemble, maybe."""
-        self.form: Form = form
+        self.form: Form = saved.form
         both = saved.subwords.get("subwords.model")
         source, target = (saved.subwords.get(f"{side}.subwords.model", both) for side in ("source", "target"))
         if source is None or target is None:

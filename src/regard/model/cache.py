@@ -20,9 +20,6 @@ class KeyValue(NamedTuple):
     def select(self, rows: Tensor) -> "KeyValue":
         return KeyValue(self.key_BHSK.index_select(0, rows), self.value_BHSV.index_select(0, rows))
 
-    def last(self, positions: int) -> "KeyValue":
-        return KeyValue(self.key_BHSK[:, :, -positions:], self.value_BHSV[:, :, -positions:])
-
 
 @dataclass
 class _Room:

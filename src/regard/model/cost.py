@@ -70,7 +70,7 @@ def forward_flops(config: ModelConfig, S: int, T: int) -> int:
         return 2 * (m + n) * d * heads_width + 2 * m * seen * heads_width
 
     def self_attend(n: int) -> int:
-        return attend(n, n, min(n, config.neighbours + 1) if config.neighbours else n)
+        return attend(n, n, min(n, 2 * (config.neighbours // 2) + 1) if config.neighbours else n)
 
     def feed_forward(n: int) -> int:
         return 4 * n * d * config.d_ff

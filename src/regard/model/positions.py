@@ -3,6 +3,8 @@
 Shapes: B sentences, H heads, T and S positions, D = d_model, K = d_k, R relative distances.
 """
 
+from functools import cache
+
 import torch
 from torch import Tensor, nn
 
@@ -20,6 +22,12 @@ def sinusoids(start: int, stop: int, size: int) -> Tensor:
     return table_TD.to(torch.float32)
 
 
+@cache
+def _table(size: int) -> Tensor:
+    """The first positions, once for all layers."""
+    return sinusoids(0, TABLE, size)
+
+
 class Sinusoids(nn.Module):
     """The sinusoids of positions start to stop, from a table where it reaches."""
 
@@ -28,7 +36,7 @@ class Sinusoids(nn.Module):
     def __init__(self, size: int) -> None:
         super().__init__()
         self.size = size
-        self.register_buffer("table_TD", sinusoids(0, TABLE, size), persistent=False)
+        self.register_buffer("table_TD", _table(size), persistent=False)
 
     def forward(self, start: int, stop: int) -> Tensor:
         if stop <= len(self.table_TD):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -17,6 +17,7 @@ from regard.files import check_manifest, read_json, whole_directory, write_bytes
 from regard.model.build import build
 from regard.model.seq2seq import Seq2Seq
 
+Form = Literal["NFC", "NFKC"]
 FORMAT = 1
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
 SUBWORDS = ("subwords.model", "source.subwords.model", "target.subwords.model")
@@ -32,6 +33,8 @@ class Saved:
     decode: DecodeConfig
     languages: tuple[str | None, str | None]
     """Source and target, as codes such as `en`."""
+    form: Form
+    """The Unicode form that its texts had."""
     subwords: dict[str, bytes]
     """By file name: `subwords.model` for both languages, or `source.` and `target.subwords.model`."""
 
@@ -43,6 +46,7 @@ def save_model(
     subwords: Mapping[str, bytes],
     *,
     languages: tuple[str | None, str | None] = (None, None),
+    form: Form = "NFC",
     card: str = "",
     dtype: torch.dtype = torch.float32,
     replace: bool = False,
@@ -50,7 +54,7 @@ def save_model(
     """Write a model whole or not at all."""
     weights = {name: tensor.detach() for name, tensor in model.state_dict().items()}
     with whole_directory(directory, replace=replace) as temporary:
-        write_model(temporary, weights, config, subwords, languages=languages, card=card, dtype=dtype)
+        write_model(temporary, weights, config, subwords, languages=languages, form=form, card=card, dtype=dtype)
 
 
 def write_model(
@@ -60,6 +64,7 @@ def write_model(
     subwords: Mapping[str, bytes],
     *,
     languages: tuple[str | None, str | None] = (None, None),
+    form: Form = "NFC",
     card: str = "",
     dtype: torch.dtype = torch.float32,
 ) -> None:
@@ -70,6 +75,7 @@ def write_model(
         "regard": __version__,
         "torch": torch.__version__,
         "languages": {"source": languages[0], "target": languages[1]},
+        "form": form,
         "model": config.model.model_dump(),
         "decode": config.decode.model_dump(),
     }
@@ -81,19 +87,20 @@ def write_model(
         write_bytes(directory / name, content)
 
 
-def load_model(directory: Path, device: torch.device | str = "cpu") -> Saved:
+def load_model(directory: Path | str, device: torch.device | str = "cpu") -> Saved:
     """Read a model; anything changed, missing, hostile or from a newer version is a UserError."""
+    directory = Path(directory)
     if not directory.is_dir():
         raise UserError(f"{directory}: no such folder; give the folder of a saved model, such as runs/x/model")
     check_manifest(directory)
     description = read_json(directory / CONFIG)
-    config, decode, languages = _describe(description, directory / CONFIG)
+    config, decode, languages, form = _describe(description, directory / CONFIG)
     model = _with_weights(config, directory / WEIGHTS)
     subwords = {name: _subwords(directory / name) for name in SUBWORDS if (directory / name).exists()}
-    return Saved(model.to(device).eval(), config, decode, languages, subwords)
+    return Saved(model.to(device).eval(), config, decode, languages, form, subwords)
 
 
-def _describe(description: Any, origin: Path) -> tuple[ModelConfig, DecodeConfig, tuple[str | None, str | None]]:
+def _describe(description: Any, origin: Path) -> tuple[ModelConfig, DecodeConfig, tuple[str | None, str | None], Form]:
     if not isinstance(description, dict) or not isinstance(description.get("format"), int):
         raise UserError(f"{origin}: does not describe a regard model; give the folder of a saved model")
     if description["format"] != FORMAT:
@@ -109,7 +116,10 @@ def _describe(description: Any, origin: Path) -> tuple[ModelConfig, DecodeConfig
         raise UserError(f"{origin}: languages must be codes such as 'en'; restore the file from a copy")
     config = check(ModelConfig, description.get("model"), str(origin))
     decode = check(DecodeConfig, description.get("decode"), str(origin))
-    return config, decode, (source, target)
+    form = description.get("form", "NFC")
+    if form not in ("NFC", "NFKC"):
+        raise UserError(f"{origin}: form must be NFC or NFKC; restore the file from a copy")
+    return config, decode, (source, target), form
 
 
 def _with_weights(config: ModelConfig, path: Path) -> Seq2Seq:

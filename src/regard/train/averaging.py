@@ -23,6 +23,6 @@ def average_run(run: Path, out: Path, last: int) -> list[int]:
     weights = checkpoint.mean(checkpoints, chosen)
     steps = ", ".join(map(str, chosen))
     card = f"# A regard model\n\nThe mean of the checkpoints of steps {steps} of {run.name}.\n"
-    with whole_directory(out) as temporary:
-        write_model(temporary, weights, config, saved.subwords, languages=saved.languages, card=card)
+    with checkpoint.disk_room(out, checkpoints), whole_directory(out) as temporary:
+        write_model(temporary, weights, config, saved.subwords, languages=saved.languages, form=saved.form, card=card)
     return chosen

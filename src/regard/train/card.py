@@ -12,13 +12,16 @@ def card(config: Config, data: Prepared, mean_of: list[int], log: Path) -> str:
     """Data, settings and validation figures of a trained model, as Markdown."""
     source, target = (code or "?" for code in data.languages)
     pairs = sum(len(split) for split in data.train)
+    steps = ", ".join(map(str, mean_of))
+    moving = config.train.moving_average is not None
+    origin = f"the moving average at step {steps}" if moving else f"the mean of the checkpoints of steps {steps}"
     lines = [
         f"# {source} → {target}",
         "",
         f"A sequence-to-sequence model trained by regard {__version__}.",
         "",
         f"- Data: {pairs:,} pairs, vocabulary of {config.model.vocabulary:,} subwords.",
-        f"- Weights: the mean of the checkpoints of steps {', '.join(map(str, mean_of))}.",
+        f"- Weights: {origin}.",
         "",
         "| setting | value |",
         "|---|---|",
@@ -30,6 +33,7 @@ def card(config: Config, data: Prepared, mean_of: list[int], log: Path) -> str:
         figures = [key for key in validations[-1] if key not in ("event", "step", "best")]
         lines += ["", f"| step | {' | '.join(figures)} |", f"|---|{'---|' * len(figures)}"]
         for record in validations[-10:]:
-            lines.append(f"| {record['step']} | {' | '.join(f'{record[key]:.4g}' for key in figures)} |")
+            cells = (f"{record[key]:.4g}" if key in record else "" for key in figures)
+            lines.append(f"| {record['step']} | {' | '.join(cells)} |")
         lines += ["", "Figures are of single checkpoints on the validation set; loss is smoothed, nll is not."]
     return "\n".join(lines) + "\n"

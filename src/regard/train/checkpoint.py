@@ -22,7 +22,7 @@ from regard.config import Config
 from regard.data.batches import START, Position
 from regard.errors import Failed, UserError
 from regard.files import check_manifest, read_json, whole_directory, write_json
-from regard.model.saved import WEIGHTS, write_model
+from regard.model.saved import WEIGHTS, Form, write_model
 
 SPARE = 16 << 20  # bytes of room beyond what is known to be needed
 TENSORS, PROGRESS = "training.safetensors", "training.json"
@@ -67,6 +67,11 @@ class Belongings:
     config: Config
     subwords: Mapping[str, bytes]
     languages: tuple[str | None, str | None]
+    form: Form
+
+    def write(self, folder: Path, weights: Mapping[str, Tensor], card: str = "") -> None:
+        """Write a model with these weights into a folder."""
+        write_model(folder, weights, self.config, self.subwords, languages=self.languages, form=self.form, card=card)
 
 
 def folder(checkpoints: Path, step: int) -> Path:
@@ -91,7 +96,7 @@ def save(
     need = sum(tensor.numel() * tensor.element_size() for tensor in (*weights.values(), *tensors.values()))
     checkpoints.mkdir(parents=True, exist_ok=True)
     with disk_room(path, checkpoints, need), whole_directory(path, replace=True) as temporary:
-        write_model(temporary, weights, belongings.config, belongings.subwords, languages=belongings.languages)
+        belongings.write(temporary, weights)
         save_file({name: tensor.contiguous().cpu() for name, tensor in tensors.items()}, temporary / TENSORS)
         write_json(temporary / PROGRESS, asdict(progress))
     return path
@@ -101,7 +106,7 @@ def save(
 def disk_room(path: Path, checkpoints: Path, need: int = 0) -> Iterator[None]:
     """Refuse to begin without `need` bytes of room, and turn a disk that fails under way into a sentence."""
     try:
-        free = shutil.disk_usage(checkpoints).free
+        free = shutil.disk_usage(checkpoints.parent).free
         if free < need + SPARE:
             raise OSError(errno.ENOSPC, f"{need / 2**20:,.0f} MiB needed, {free / 2**20:,.0f} MiB free")
         yield
@@ -131,11 +136,14 @@ def newest(checkpoints: Path, warn: Callable[[str], None], *, clean: bool = True
     """The newest valid checkpoint; those that are not valid are reported and passed over."""
     if clean:
         clear(checkpoints)
-    for step in reversed(steps(checkpoints)):
+    present = steps(checkpoints)
+    for step in reversed(present):
         try:
             return load(folder(checkpoints, step))
         except UserError as error:
             warn(f"passing over a checkpoint: {error}")
+    if present:
+        raise UserError(f"{checkpoints}: none of its checkpoints is valid; restore one, or start over with --fresh")
     return None
 
 
@@ -166,9 +174,9 @@ def mean(checkpoints: Path, chosen: list[int]) -> dict[str, Tensor]:
 
 
 def last_regular(checkpoints: Path, every: int, count: int) -> list[int]:
-    """The last `count` checkpoints that the schedule asked for, not those that an interruption added.
+    """The last `count` checkpoints that the schedule asked for, and the newest, wherever it falls.
 
-    The end of a run counts, wherever it falls. So how often a run was interrupted does not change its mean.
+    Others were added by interruptions: how often a run was interrupted does not change the mean at its end.
     """
     present = steps(checkpoints)
     return [step for step in present if step % every == 0 or step == present[-1]][-count:]

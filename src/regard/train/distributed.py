@@ -16,7 +16,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import UserError
 
-TIMEOUT = timedelta(minutes=10)  # how long a process waits for the others before it takes them for lost
+TIMEOUT = timedelta(hours=2)  # how long a process waits for the others before it takes them for lost
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def spread(objective: nn.Module, world: World, sharding: str) -> nn.Module:
     if world.size == 1:
         return objective
     if sharding == "ddp":
-        return DistributedDataParallel(objective, gradient_as_bucket_view=True, broadcast_buffers=False)
+        return DistributedDataParallel(objective, gradient_as_bucket_view=True)
     for module in objective.modules():
         if isinstance(module, nn.ModuleList):
             for layer in module:

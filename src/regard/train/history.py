@@ -8,6 +8,8 @@ from regard.errors import UserError
 from regard.train.log import records
 from regard.train.run import LOG, RUN
 
+NEEDED = {"nll", "loss", "epoch", "tokens", "tokens_per_second", "memory_mb", "seconds"}
+
 
 def read_history(run: Path) -> dict[str, Any]:
     """`summary` (figures), `training` and `validation` (steps and losses to draw) of a run."""
@@ -20,13 +22,13 @@ def read_history(run: Path) -> dict[str, Any]:
     best = float("inf")
     speeds: list[float] = []
     for record in records(run / LOG):
-        if record.get("event") == "train" and "nll" in record:
+        if record.get("event") == "train" and record.keys() >= NEEDED:
             training[0].append(record["step"])
             training[1].append(record["nll"])
             speeds.append(record["tokens_per_second"])
             summary |= {key: record[key] for key in ("step", "epoch", "loss", "tokens", "memory_mb")}
             summary["hours"] = record["seconds"] / 3600
-        elif record.get("event") == "validation":
+        elif record.get("event") == "validation" and record.keys() >= {"nll", "perplexity"}:
             validation[0].append(record["step"])
             validation[1].append(record["nll"])
             figures = {key: value for key, value in record.items() if isinstance(value, float)}

@@ -3,9 +3,11 @@
 import json
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from regard.errors import Failed
 from regard.files import write_bytes
 
 Record = dict[str, Any]
@@ -22,12 +24,21 @@ class Log:
         self._file = path.open("a", encoding="utf-8")
 
     def append(self, record: Record) -> None:
-        self._file.write(json.dumps(record, ensure_ascii=False) + "\n")
-        self._file.flush()
+        with self._disk():
+            self._file.write(json.dumps(record, ensure_ascii=False) + "\n")
+            self._file.flush()
 
     def sync(self) -> None:
         """Until here it survives a power cut."""
-        os.fsync(self._file.fileno())
+        with self._disk():
+            os.fsync(self._file.fileno())
+
+    @contextmanager
+    def _disk(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise Failed(f"{self._file.name}: {error.strerror}; make room, and run the same command again") from error
 
     def close(self) -> None:
         self._file.close()

@@ -9,15 +9,15 @@ from pathlib import Path
 from time import perf_counter
 from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from regard.config import Config
-from regard.data.batches import Batches, Step, evaluation_batches
+from regard.config import Config, ModelConfig
+from regard.data.batches import WINDOW, Batches, Step, evaluation_batches
 from regard.data.prepared import Prepared
 from regard.errors import Failed, Interrupted, UserError
 from regard.files import one_writer, whole_directory
-from regard.model.saved import write_model
 from regard.model.seq2seq import Seq2Seq
 from regard.train import checkpoint
 from regard.train.card import card
@@ -26,7 +26,7 @@ from regard.train.distributed import World, join
 from regard.train.interrupt import Asked, listening
 from regard.train.log import Log, Record
 from regard.train.loss import smoothed_cross_entropy
-from regard.train.run import CHECKPOINTS, LOG, MODEL, begin, fingerprint, subword_files
+from regard.train.run import CHECKPOINTS, LOG, MODEL, begin, fingerprint, record, subword_files
 from regard.train.step import Trainer, Update
 
 Validator = Callable[[Seq2Seq], float]
@@ -70,13 +70,26 @@ def train(
     at every checkpoint and logged beside loss and perplexity.
     """
     with join() as world, one_writer(out) if world.first else nullcontext(), listening() as asked:
-        changes = begin(out, config, fresh=fresh) if world.first else {}
-        world.wait()
         run = _Run(config, data, out, world, asked, validators or {}, observer or Silence())
+        changes = _agree(world, lambda: begin(out, config, fresh=fresh))
         with closing(run):
             run.resume(weights, changes)
             run.go()
             return run.finish()
+
+
+def _agree(world: World, begin: Callable[[], Mapping[str, object]]) -> Mapping[str, object]:
+    """Let the first process look; if it refuses, all of them end, and it alone says why."""
+    changes: Mapping[str, object] = {}
+    refusal: Exception | None = None
+    if world.first:
+        try:
+            changes = begin()
+        except (UserError, OSError) as error:
+            refusal = error
+    if world.total([float(refusal is not None)])[0]:
+        raise refusal or Failed("the first process refused the run; its sentence says why")
+    return changes
 
 
 class _Run:
@@ -95,9 +108,10 @@ class _Run:
         self.config, self.data, self.out, self.world, self.asked = config, data, out, world, asked
         self.validators, self.observer = validators, observer
         self.checkpoints = out / CHECKPOINTS
-        self.belongings = Belongings(config, subword_files(data), data.languages)
+        self.belongings = Belongings(config, subword_files(data), data.languages, data.config.form)
         self.trainer = Trainer(config.model, config.train, world)
         self.batches = Batches(data.train, batch_tokens=config.train.batch_tokens, seed=config.train.seed)
+        _check_positions(config.model, data)
         self.progress = Progress(data=fingerprint(data.directory))
         self.log: Log | None = None
 
@@ -114,6 +128,13 @@ class _Run:
             self.trainer.restore(found.weights, found.tensors, found.progress.updates)
         elif weights is not None:
             self.trainer.begin_with(weights)
+        if self.world.total([float(self.progress.step)])[0] != self.progress.step * self.world.size:
+            raise UserError(
+                f"{self.checkpoints}: not the same for all processes; keep --out on a disk that all of them see"
+            )
+        if self.world.first:
+            with checkpoint.disk_room(self.out, self.checkpoints):
+                record(self.out, self.config)
         self.log = Log(self.out / LOG, self.progress.step) if self.world.first else None
         event = "begin" if found is None else "resume"
         self._record({"event": event, "steps": self.config.train.steps, "processes": self.world.size, **changes})
@@ -154,10 +175,7 @@ class _Run:
             chosen = chosen if moving is None else chosen[-1:]
             text = card(self.config, self.data, chosen, self.out / LOG)
             with checkpoint.disk_room(path, self.checkpoints), whole_directory(path, replace=True) as temporary:
-                write_model(
-                    temporary, weights, self.config, self.belongings.subwords,
-                    languages=self.belongings.languages, card=text,
-                )  # fmt: skip
+                self.belongings.write(temporary, weights, card=text)
             self._record({"event": "model", "mean_of": chosen})
         self.world.wait()
         return path
@@ -195,13 +213,14 @@ class _Run:
             window={key: now.window.get(key, 0.0) + sums.get(key, 0.0) for key in now.window.keys() | sums.keys()},
         )
         if not taken:
-            pairs = [pair for batch in step.batches for pair in batch.pairs]
-            self._record({"event": "skipped", "loss": str(update.loss), "norm": str(update.norm), "pairs": pairs})
+            pairs = [pair for batch in step.batches for pair in batch.pairs]  # of this process; the position tells all
+            skipped = {"event": "skipped", "loss": str(update.loss), "norm": str(update.norm)}
+            self._record({**skipped, "position": step.position, "pairs": pairs})
             self.observer.warn(f"step {now.step + 1}: loss or gradient is not finite; the batch is skipped")
             if self.progress.bad >= self.config.train.bad_steps:
                 raise Failed(
                     f"{self.out}: {self.progress.bad} steps in a row were not finite; the last checkpoint is intact; "
-                    "try a lower learning rate, a longer warmup or train.clip=1"
+                    "begin a new run --from it with a lower learning rate, a longer warmup or train.clip=1"
                 )
 
     def _log_window(self) -> None:
@@ -273,6 +292,21 @@ class _Run:
         if self.log is not None:
             self.log.append(record)
             self.observer.record(record)
+
+
+def _check_positions(model: ModelConfig, data: Prepared) -> None:
+    """Refuse data with texts that a model with learned positions could never read, before the first step."""
+    if model.positions != "learned":
+        return
+    for split in (*data.train, *([] if data.valid is None else [data.valid])):
+        for first in range(0, len(split), WINDOW):
+            lengths = split.lengths(np.arange(first, min(first + WINDOW, len(split))))
+            longest = max(int(side.max()) for side in lengths) + 1
+            if longest > model.max_length:
+                raise UserError(
+                    f"{data.directory}: has texts of {longest} tokens, but {model.max_length} learned positions; "
+                    f"set model.max_length={longest}, or prepare with a smaller --max-characters"
+                )
 
 
 def _memory_mb(device: torch.device) -> float:

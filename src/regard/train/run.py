@@ -1,6 +1,7 @@
 """A run is a folder: what was asked for, what happened, the checkpoints, and the model that came out."""
 
 import hashlib
+import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,12 +17,11 @@ from regard.files import MANIFEST, write_bytes
 RUN, LOG, CHECKPOINTS, MODEL = "run.toml", "log.jsonl", "checkpoints", "model"
 TENSORBOARD = "tensorboard"
 
-# What may change when a run goes on: none of it touches what a step computes from the state before it.
+# What may change when a run goes on; the log records it. Anything else would make it another run.
 MAY_CHANGE = {
     "data",
     "train.steps",
     "train.average_last",
-    "train.checkpoint_every",
     "train.keep_last",
     "train.log_every",
     "train.patience",
@@ -32,6 +32,7 @@ MAY_CHANGE = {
     "decode.beam",
     "decode.alpha",
     "decode.extra_length",
+    "decode.penalty",
 }
 
 
@@ -41,7 +42,7 @@ def settle(config: Config, data: Prepared) -> Config:
     if data.source_subwords is not data.target_subwords:
         model |= {"source_vocabulary": data.source_subwords.size, "share_embeddings": False}
     values = config.model_dump(exclude_unset=True)
-    return parse({**values, "data": str(data.directory)}, "the run", {"model": model})
+    return parse({**values, "data": str(data.directory.resolve())}, "the run", {"model": model})
 
 
 def subword_files(data: Prepared) -> dict[str, bytes]:
@@ -59,27 +60,32 @@ def fingerprint(data: Path) -> str:
 
 def begin(run: Path, config: Config, *, fresh: bool) -> dict[str, tuple[Any, Any]]:
     """Make a run's folder, or compare with the one that is there. Returns what changed: by key, before and after."""
-    if fresh:
+    there = run.exists() and any(not path.name.startswith(f".{RUN}") for path in run.iterdir())
+    if there and not (run / RUN).exists():
+        raise UserError(f"{run}: has files in it but is not a run; choose another --out")
+    if fresh and os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0":  # a restart after a loss is not a new start
         for name in (CHECKPOINTS, MODEL, TENSORBOARD):
             shutil.rmtree(run / name, ignore_errors=True)
         for name in (LOG, RUN):
             (run / name).unlink(missing_ok=True)
     run.mkdir(parents=True, exist_ok=True)
-    changes = {}
-    if (run / RUN).exists():
-        before, after = _flat(read(run / RUN)), _flat(config)
-        changes = {key: (before.get(key), after.get(key)) for key in after if before.get(key) != after.get(key)}
-        refused = sorted(set(changes) - MAY_CHANGE)
-        if refused:
-            old, new = changes[refused[0]]
-            raise UserError(
-                f"{run}: {refused[0]} was {old} when this run began and is now {new}; "
-                "set it back, choose another --out, or start over with --fresh"
-            )
-    elif any(run.iterdir()):
-        raise UserError(f"{run}: has files in it but is not a run; choose another --out")
-    write_bytes(run / RUN, tomli_w.dumps(_without_none(config.model_dump())).encode())
+    if not (run / RUN).exists():
+        return {}
+    before, after = _flat(read(run / RUN)), _flat(config)
+    changes = {key: (before.get(key), after.get(key)) for key in after if before.get(key) != after.get(key)}
+    refused = sorted(set(changes) - MAY_CHANGE)
+    if refused:
+        old, new = changes[refused[0]]
+        raise UserError(
+            f"{run}: {refused[0]} was {old} when this run began and is now {new}; "
+            "set it back, choose another --out, or start over with --fresh"
+        )
     return changes
+
+
+def record(run: Path, config: Config) -> None:
+    """Write down what the run is, everything resolved."""
+    write_bytes(run / RUN, tomli_w.dumps(_without_none(config.model_dump())).encode())
 
 
 def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:

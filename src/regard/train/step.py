@@ -12,6 +12,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from regard.config import ModelConfig, TrainConfig
 from regard.data.batches import Step
+from regard.errors import UserError
 from regard.model.build import build
 from regard.model.seq2seq import Seq2Seq
 from regard.train.distributed import World, fill, spread, whole
@@ -132,6 +133,13 @@ class Trainer:
 
     def begin_with(self, weights: Mapping[str, Tensor]) -> None:
         """Start from an existing model's weights."""
+        for name in sorted(weights.keys() | self.parameters.keys()):
+            theirs, ours = weights.get(name), self.parameters.get(name)
+            if theirs is None or ours is None or theirs.shape != ours.shape:
+                raise UserError(
+                    f"{name}: {_size(theirs)} in the model that is to be fine-tuned, {_size(ours)} in this run; "
+                    "leave out the --set that changes the model's sizes"
+                )
         fill(self.parameters, weights)
         if self.average is not None:
             fill(self.average, weights)
@@ -174,6 +182,10 @@ class Trainer:
                 "step": torch.tensor(float(steps_taken), device=self.world.device),
                 **{kind: moments[name] for kind, moments in self.moments.items()},
             }
+
+
+def _size(tensor: Tensor | None) -> str:
+    return "absent" if tensor is None else "×".join(map(str, tensor.shape))
 
 
 def _seed(*place: int) -> None:
