@@ -232,15 +232,6 @@ def test_fine_tuning_another_size_is_refused(unbroken: Path, config: Config, dat
         train(settle(larger, data), data, tmp_path / "run", weights=weights)
 
 
-def test_a_full_disk_under_the_log(config: Config, data: Prepared, tmp_path: Path, unbroken: Path) -> None:
-    """/dev/full fails as a full disk does."""
-    (unbroken / "log.jsonl").unlink()
-    (unbroken / "log.jsonl").symlink_to("/dev/full")
-    with pytest.raises(Failed, match="log.jsonl: No space left on device; make room"):
-        train(settle(changed(config, steps=16), data), data, unbroken)
-    assert checkpoint.steps(unbroken / "checkpoints") == [8, 12]
-
-
 def test_two_writers_are_refused(config: Config, data: Prepared, tmp_path: Path) -> None:
     with one_writer(tmp_path / "run"), pytest.raises(UserError, match="another regard process"):
         train(settle(config, data), data, tmp_path / "run")

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,8 @@ class Log:
             raise Failed(f"{self._file.name}: {error.strerror}; make room, and run the same command again") from error
 
     def close(self) -> None:
-        self._file.close()
+        with suppress(OSError):  # what a full disk refused was told already
+            self._file.close()
 
 
 def records(path: Path) -> Iterator[Record]:
