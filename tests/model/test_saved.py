@@ -99,7 +99,7 @@ HOSTILE = {
     "no format": ({"format": None}, "does not describe"),
     "an unknown key": ({"model": {**MODEL, "d_modle": 8}}, "d_modle.*did you mean 'd_model'"),
     "another size": ({"model": {**MODEL, "d_ff": 9}}, "belong to different models"),
-    "absurdly large": ({"model": {**MODEL, "d_model": 65536, "d_k": 1, "d_v": 1}}, "belong to different models"),
+    "absurdly large": ({"model": {**MODEL, "d_model": 16384, "d_k": 1, "d_v": 1}}, "belong to different models"),
     "more layers": ({"model": {**MODEL, "decoder_layers": 3}}, "missing where config.json asks for"),
     "a wrong type": ({"model": []}, "valid dictionary"),
     "no form": ({"form": "NFD"}, "form must be NFC or NFKC"),

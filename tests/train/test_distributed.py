@@ -95,12 +95,11 @@ train(Config""",
 ).replace("Path(sys.argv[3]))", "Path(sys.argv[3]), observer=Dies())")
 
 
-def test_a_lost_worker_ends_the_run_with_a_sentence_and_a_restart_goes_on(
+def test_a_lost_worker_ends_the_run_and_a_restart_goes_on(
     fifty: Config, alone: Path, digits: Path, tmp_path: Path
 ) -> None:
     done = torchrun(fifty, digits, tmp_path / "run", code=LOST, restarts=1)
     assert done.returncode == 0, done.stderr
     assert losses(tmp_path / "run") == pytest.approx(losses(alone), abs=1e-4)
-    assert "another process of this run was lost at step" in done.stderr
     events = [record["event"] for record in records(tmp_path / "run" / "log.jsonl")]
     assert events.count("resume") == 1
