@@ -299,6 +299,7 @@ class _StandardInput:
         b"{a}\tb\n",
         b"\n" * 300_000 + b"a\tb",
     ],
+    ids=["tsv", "jsonl", "gzip", "brace", "blanks"],  # gzip writes the time into its bytes: no name for a test
 )
 def test_standard_input_of_any_kind(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
     monkeypatch.setattr(sys, "stdin", _StandardInput(content))
