@@ -24,29 +24,33 @@ def runs(
         _print(histories)
 
 
+COLUMNS = ("step", "steps", "loss", "validation_perplexity", "best_step", "tokens_per_second", "hours")
+
+
 def _print(histories: list[dict[str, Any]]) -> None:
+    """A row a run, and under each what sets it apart from the others."""
     from rich.console import Console
     from rich.table import Table
 
-    table = Table()
-    table.add_column("run")
-    keys = ["step", "steps", "loss", "validation_perplexity", "best_step", "tokens_per_second", "hours", "differs"]
-    for key in keys:
-        table.add_column(key.replace("_", " "), justify="left" if key == "differs" else "right")
+    table = Table(box=None, pad_edge=False)
+    table.add_column("run", overflow="fold")
+    for key in COLUMNS:
+        table.add_column(key.replace("_", " ").replace("validation perplexity", "valid ppl"), justify="right")
     for history in histories:
-        cells = [history["summary"].get(key) for key in keys]
-        shown = (
-            f"{cell:,.3f}"
-            if isinstance(cell, float)
-            else ""
-            if cell is None
-            else f"{cell:,}"
-            if isinstance(cell, int)
-            else str(cell)
-            for cell in cells
-        )
-        table.add_row(history["run"], *shown)
-    Console().print(table)
+        table.add_row(history["run"], *(_shown(history["summary"].get(key)) for key in COLUMNS))
+    console = Console()
+    console.print(table)
+    common = set.intersection(*(set(history["summary"]["differs"]) for history in histories))
+    for history in histories:
+        own = [setting for setting in history["summary"]["differs"] if setting not in common]
+        if own:
+            console.print(f"{history['run']}: {' '.join(own)}", highlight=False, soft_wrap=True)
+
+
+def _shown(cell: object) -> str:
+    if isinstance(cell, float):
+        return f"{cell:,.3f}" if cell < 1000 else f"{cell:,.0f}"
+    return f"{cell:,}" if isinstance(cell, int) else ""
 
 
 def _draw(histories: list[dict[str, Any]], plot: Path) -> None:

@@ -41,10 +41,10 @@ def read_history(run: Path) -> dict[str, Any]:
     return {"run": str(run), "summary": summary, "training": training, "validation": validation}
 
 
-def _differences(config: Config) -> str:
+def _differences(config: Config) -> list[str]:
     """What the run changed from the paper's base, briefly."""
-    base, given = Config(), []
+    base, given = Config(), list[str]()
     for section in ("model", "train"):
         theirs, ours = getattr(base, section).model_dump(), getattr(config, section).model_dump()
         given += [f"{key}={ours[key]}" for key in ours if ours[key] != theirs[key] and key != "vocabulary"]
-    return " ".join(given)
+    return given
