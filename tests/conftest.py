@@ -1,6 +1,7 @@
 """What all tests share: one thread each (two run side by side), and where the real corpora are, if they are here."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,3 +16,21 @@ def corpora() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no corpora at {folder}; set REGARD_DATA to their folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def peak_bytes() -> Callable[[Callable[[], object]], int]:
+    """A function that tells how many bytes torch holds at the most while something is done."""
+    import torch
+
+    def measure(work: Callable[[], object]) -> int:
+        with torch.profiler.profile(profile_memory=True) as profile:
+            work()
+        held = most = 0
+        for event in sorted(profile.profiler.kineto_results.events(), key=lambda event: event.start_ns()):
+            if event.name() == "[memory]":
+                held += event.nbytes()
+                most = max(most, held)
+        return most
+
+    return measure

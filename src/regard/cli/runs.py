@@ -68,6 +68,7 @@ def _draw(histories: list[dict[str, Any]], plot: Path) -> None:
         (line,) = axes.plot(*history["training"], alpha=0.5, linewidth=1)
         axes.plot(*history["validation"], color=line.get_color(), marker=".", label=history["run"])
     axes.set_xlabel("step")
-    axes.set_ylabel("negative log-likelihood per token (thin: training, dotted: validation)")
+    axes.set_ylabel("negative log-likelihood per token")
+    axes.set_title("thin: training, dotted: validation", fontsize="medium")
     axes.legend()
     figure.savefig(plot)
