@@ -173,3 +173,10 @@ class TestRunFiles:
 def test_check_names_its_origin() -> None:
     with pytest.raises(UserError, match="^here: beam: "):
         check(DecodeConfig, {"beam": -1}, "here")
+
+
+@pytest.mark.parametrize(
+    "path", sorted((Path(__file__).parents[1] / "experiments").glob("*.toml")), ids=lambda path: path.stem
+)
+def test_shipped_run_files_are_valid(path: Path) -> None:
+    assert read(path).train.steps > 0
