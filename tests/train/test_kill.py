@@ -16,7 +16,7 @@ from regard.files import sha256
 from regard.train.loop import train
 from regard.train.run import settle
 
-# Checkpoints at every step, so that most of the time is spent in saving and a kill often falls into it.
+# Checkpoints at every step, so that a kill may fall into a save as well as into a step.
 CODE = """
 import sys
 from pathlib import Path
