@@ -15,6 +15,7 @@ from regard.config import (
     preset,
     preset_names,
     read,
+    settings,
 )
 from regard.errors import UserError
 
@@ -107,6 +108,7 @@ def test_changes_by_section() -> None:
         ({"model": 3}, "model: .*dictionary"),
         ({"train": {"schedule": "cosine"}}, "peak_rate"),
         ({"train": {"peak_rate": 0.1}}, "peak_rate"),
+        ({"train": {"best": "bleu"}}, "train: best = 'bleu' needs BLEU to be computed; set bleu = true as well"),
         ({"train": {"steps": 0}}, "train.steps: .*greater than or equal to 1"),
     ],
 )
@@ -114,6 +116,23 @@ def test_a_mistake_is_named(changes: dict, message: str) -> None:
     with pytest.raises(UserError, match=message) as caught:
         preset("base", **changes)
     assert "\n" not in str(caught.value) and str(caught.value).startswith("preset base: ")
+
+
+def test_settings_from_the_command_line() -> None:
+    given = settings(["train.steps=7", "model.positions=rotary", "train.clip=", "train.bleu=true", 'decode.x="말 = 1"'])
+    assert given == {
+        "train": {"steps": 7, "clip": None, "bleu": True}, "model": {"positions": "rotary"}, "decode": {"x": "말 = 1"},
+    }  # fmt: skip
+    for wrong in ("train.steps", "steps=7", ".steps=7", "train.=7"):
+        with pytest.raises(UserError, match="write SECTION.KEY=VALUE"):
+            settings([wrong])
+
+
+def test_nothing_unsets_an_optional_key() -> None:
+    paper = preset("tiny", **settings(["train.schedule=paper", "train.peak_rate="]))
+    assert paper.train.peak_rate is None
+    with pytest.raises(UserError, match="train.steps: .*integer"):
+        preset("tiny", **settings(["train.steps="]))
 
 
 def test_unknown_preset() -> None:

@@ -126,18 +126,24 @@ class TrainConfig(Frozen):
     clip: Annotated[float, Field(gt=0)] | None = None
     """Clip gradients to this norm; the paper does not."""
     average_last: Count = 5
-    """The model that is used is the mean of this many last checkpoints."""
+    """The model that is used is the mean of this many last checkpoints, unless `final` says otherwise."""
     moving_average: Rate | None = None
-    """Also keep a moving average of the weights with this decay, such as 0.999, and use it instead."""
+    """Also keep a moving average of the weights with this decay, such as 0.999; validate it, and use it instead."""
 
     checkpoint_every: Count = 1000
     """Steps between checkpoints; each begins with a validation."""
+    bleu: bool = False
+    """At every validation, translate the validation set and log BLEU as `regard evaluate` computes it."""
+    best: Literal["loss", "bleu"] = "loss"
+    """What tells the best checkpoint: the lowest loss (without smoothing) or the highest BLEU on the validation set."""
+    final: Literal["mean", "best"] = "mean"
+    """The model that is used in the end: the mean of the last checkpoints (section 6.1), or the best checkpoint."""
     keep_last: Count = 5
     """Checkpoints kept besides the best; at least average_last of them are."""
     log_every: Count = 50
     """Steps between lines of the log; figures are means over them."""
     patience: Count | None = None
-    """Stop after this many validations without a better loss."""
+    """Stop after this many validations in a row that were not the best so far."""
     bad_steps: Count = 10
     """Stop after this many steps in a row whose loss or gradient was not finite; each of them is skipped."""
 
@@ -147,12 +153,14 @@ class TrainConfig(Frozen):
     """Let torch.compile make kernels for the model first; needs a compiler, and pays off on GPUs."""
     sharding: Literal["ddp", "fsdp"] = "ddp"
     """With several processes: ddp has the whole model in each; fsdp divides weights, gradients and moments among them
-    (FSDP2). Building and saving still need room for the whole model in each."""
+    (FSDP2). Building, validating and saving still need room for the whole model in each."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.schedule == "paper") != (self.peak_rate is None):
             raise ValueError("peak_rate goes with every schedule but the paper's, which derives its own")
+        if self.best == "bleu" and not self.bleu:
+            raise ValueError("best = 'bleu' needs BLEU to be computed; set bleu = true as well")
         return self
 
 
@@ -286,7 +294,10 @@ def read(path: Path, **changes: dict[str, Any]) -> Config:
 
 
 def settings(assignments: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """`train.steps=1000` and the like, by section; values are written as in TOML, and a bare word is a string."""
+    """`train.steps=1000` and the like, by section; values are written as in TOML, and a bare word is a string.
+
+    Nothing after the equals sign unsets an optional key, for which TOML has no word: `train.clip=`.
+    """
     changes: dict[str, dict[str, Any]] = {}
     for assignment in assignments:
         key, equals, value = assignment.partition("=")
@@ -294,7 +305,7 @@ def settings(assignments: Iterable[str]) -> dict[str, dict[str, Any]]:
         if not (equals and dot and section and field):
             raise UserError(f"{assignment!r} does not set anything; write SECTION.KEY=VALUE, such as train.steps=1000")
         try:
-            parsed = tomllib.loads(f"value = {value}")["value"]
+            parsed = tomllib.loads(f"value = {value}")["value"] if value.strip() else None
         except tomllib.TOMLDecodeError:
             parsed = value.strip()
         changes.setdefault(section, {})[field] = parsed

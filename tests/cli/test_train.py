@@ -7,11 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
+import sacrebleu
 from typer.testing import CliRunner
 
 from regard.cli.main import app
 from regard.errors import UserError
 from regard.files import sha256
+from regard.train.log import records
 
 SMALL = [
     "model.d_model=16", "model.d_ff=16", "model.heads=2", "model.encoder_layers=1", "model.decoder_layers=1",
@@ -66,6 +68,93 @@ def test_a_run_file_and_its_copy(data: Path, tmp_path: Path) -> None:
     assert sha256(tmp_path / "x/model/model.safetensors") == sha256(tmp_path / "y/model/model.safetensors")
 
 
+WORDS = ["영", "하나", "둘", "셋", "넷", "다섯", "여섯", "일곱", "여덟", "아홉"]
+HARD = ["שלום 7", "e\u0301 3", "👩‍👩‍👧 1", "", "One 4. Two 5!", "\u1112\u1161\u11ab 2"]
+
+
+@pytest.fixture(scope="session")
+def counted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Figures to Korean words, as train.en, train.ko, val.en, val.ko and prepared data."""
+    folder = tmp_path_factory.mktemp("counted")
+
+    def words(line: str) -> str:
+        return "수는 " + " ".join(WORDS[int(sign)] for sign in line if sign.isdigit()) if line else ""
+
+    valid = [*HARD, *(f"{n * 137 % 10000:04d} ." for n in range(30))]
+    for name, lines in (("train", [f"{n * 17 % 10000:04d} ." for n in range(600)]), ("val", valid)):
+        (folder / f"{name}.en").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        (folder / f"{name}.ko").write_text("".join(f"{words(line)}\n" for line in lines), encoding="utf-8")
+    regard(
+        "prepare", "--train", str(folder / "train.en"), str(folder / "train.ko"), "--vocabulary", "310", "--cores", "1",
+        "--valid", str(folder / "val.en"), str(folder / "val.ko"), "--out", str(folder / "data"),
+    )  # fmt: skip
+    return folder
+
+
+def test_bleu_is_the_same_in_training_evaluation_and_translation(counted: Path, tmp_path: Path) -> None:
+    """To the last digit, on the files as they are; and to look at it changes nothing."""
+    common = ["train", "--preset", "tiny", "--data", str(counted / "data")]
+    common += small(
+        "model.dropout=0", "train.steps=120", "train.checkpoint_every=60", "train.warmup=20", "decode.beam=3"
+    )
+    common += ["--set", "train.average_last=1"]
+    figures = json.loads(regard(*common, "--out", str(tmp_path / "x"), "--set", "train.bleu=true", "--json"))
+    assert figures["validation_bleu"] > 1 and figures["validation_bleu_signature"].startswith("nrefs:1|case:mixed|")
+
+    files = ["--source", str(counted / "val.en"), "--reference", str(counted / "val.ko"), "--json"]
+    logged = [record for record in records(tmp_path / "x" / "log.jsonl") if record["event"] == "validation"]
+    for record, model in zip(logged, ("checkpoints/step-00000060", "model"), strict=True):
+        evaluated = json.loads(regard("evaluate", "--model", str(tmp_path / "x" / model), *files))
+        assert (evaluated["bleu"], evaluated["signature"]) == (record["bleu"], record["bleu_signature"])
+    printed = regard("translate", str(counted / "val.en"), "--model", str(tmp_path / "x" / "model")).split("\n")[:-1]
+    reference = (counted / "val.ko").read_text(encoding="utf-8").split("\n")[:-1]
+    assert sacrebleu.corpus_bleu(printed, [reference]).score == logged[-1]["bleu"]
+
+    regard(*common, "--out", str(tmp_path / "y"))
+    assert sha256(tmp_path / "x/model/model.safetensors") == sha256(tmp_path / "y/model/model.safetensors")
+    assert "BLEU" in regard("runs", str(tmp_path / "x"), str(tmp_path / "y"))
+    assert figures["validation_bleu_signature"] in (tmp_path / "x" / "model" / "README.md").read_text()
+
+
+def test_the_best_of_a_run(counted: Path, tmp_path: Path) -> None:
+    common = ["--preset", "tiny", "--data", str(counted / "data"), "--out", str(tmp_path / "x")]
+    regard("train", *common, *small("train.bleu=true", "train.best=bleu"))
+    summary = json.loads(regard("runs", str(tmp_path / "x"), "--json"))[str(tmp_path / "x")]
+    step, out = summary["best_step"], tmp_path / "best"
+    assert f"the best checkpoint, that of step {step}" in regard(
+        "average", str(tmp_path / "x"), "--best", "--out", str(out)
+    )
+    assert sha256(out / "model.safetensors") == sha256(tmp_path / f"x/checkpoints/step-{step:08d}/model.safetensors")
+    with pytest.raises(UserError, match="give one of the two"):
+        regard("average", str(tmp_path / "x"), "--best", "--last", "2", "--out", str(tmp_path / "other"))
+
+
+def test_several_languages_at_once(counted: Path, tmp_path: Path) -> None:
+    """Each validation pair is translated into its own language."""
+    train, valid = ([str(counted / f"{name}.{code}") for code in ("en", "ko")] for name in ("train", "val"))
+    regard(
+        "prepare", "--train", *train, "--tag", "<2ko>", "--train", *train[::-1], "--tag", "<2en>", "--valid", *valid,
+        "--valid", *valid[::-1], "--valid-tag", "<2ko>", "--valid-tag", "<2en>", "--vocabulary", "310", "--cores", "1",
+        "--out", str(tmp_path / "data"),
+    )  # fmt: skip
+    common = ["--preset", "tiny", "--data", str(tmp_path / "data"), "--out", str(tmp_path / "x"), "--json"]
+    settings = small(
+        "train.bleu=true", "train.steps=250", "train.checkpoint_every=250", "train.warmup=20", "model.dropout=0"
+    )
+    figures = json.loads(regard("train", *common, *settings))
+    hypotheses, references = [], []
+    for code, (source, target) in (("ko", valid), ("en", valid[::-1])):
+        hypotheses += regard("translate", source, "--to", code, "--model", str(tmp_path / "x/model")).split("\n")[:-1]
+        references += Path(target).read_text(encoding="utf-8").split("\n")[:-1]
+    assert figures["validation_bleu"] == sacrebleu.corpus_bleu(hypotheses, [references]).score > 0
+
+
+def test_a_setting_is_unset(counted: Path, tmp_path: Path) -> None:
+    arguments = ["--preset", "tiny", "--data", str(counted / "data"), "--out", str(tmp_path / "x")]
+    regard("train", *arguments, *small("train.steps=2", "train.schedule=paper", "train.peak_rate="))
+    assert "peak_rate" not in (tmp_path / "x" / "run.toml").read_text()
+
+
 def test_fine_tuning(data: Path, tmp_path: Path) -> None:
     regard("train", "--preset", "tiny", "--data", str(data), "--out", str(tmp_path / "x"), *small())
     regard(
@@ -117,13 +206,27 @@ def test_runs_of_what_is_no_run(tmp_path: Path) -> None:
         regard("average", str(tmp_path), "--out", str(tmp_path / "out"))
 
 
-def test_torchrun(data: Path, tmp_path: Path) -> None:
-    command = [
-        sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "regard", "train",
-        "--preset", "tiny", "--data", str(data), "--out", str(tmp_path / "z"), *small(),
-    ]  # fmt: skip
+def torchrun(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "regard"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    command += arguments
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_torchrun(counted: Path, tmp_path: Path) -> None:
+    out = tmp_path / "z"
+    common = ["train", "--preset", "tiny", "--data", str(counted / "data"), "--out", str(out)]
+    settings = ["train.bleu=true", "train.best=bleu", "train.patience=9"]
+    done = torchrun(*common, *small(*settings))
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "z" / "model" / "model.safetensors").exists()
     assert done.stdout.count("validation_perplexity") == 1, "one process speaks"
+    files = ["--source", str(counted / "val.en"), "--reference", str(counted / "val.ko"), "--json"]
+    evaluated = json.loads(regard("evaluate", "--model", str(out / "checkpoints" / "step-00000010"), *files))
+    assert [record["bleu"] for record in records(out / "log.jsonl") if "bleu" in record][-1] == evaluated["bleu"]
+
+    refused = torchrun(*common, *small(*settings, "train.seed=99"))
+    assert refused.returncode != 0
+    spoken = [line for line in refused.stderr.splitlines() if "regard: " in line]
+    assert len(spoken) == 1 and "train.seed was 1 when this run began and is now 99" in spoken[0]
+    assert "exitcode  : 2" in refused.stderr and "exitcode  : 1 " not in refused.stderr
+    assert refused.stderr.count("Traceback") == 1, "torchrun's own"

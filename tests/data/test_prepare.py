@@ -15,7 +15,7 @@ import pytest
 
 from regard.config import UNK, CorpusConfig, FilterConfig, PrepareConfig
 from regard.data.prepare import prepare
-from regard.data.prepared import Prepared
+from regard.data.prepared import Prepared, RawPair, valid_texts
 from regard.data.report import Report
 from regard.errors import UserError
 
@@ -145,6 +145,21 @@ def test_a_validation_set_is_not_filtered(tmp_path: Path) -> None:
     report = run(write(tmp_path, sentences(100)), tmp_path / "out", write(tmp_path, valid, "valid"))
     assert report.valid is not None
     assert (report.valid.kept, report.valid.dropped, report.valid_in_train) == (5, {"empty": 1}, 0)
+
+
+def test_a_validation_set_is_also_kept_as_it_was(tmp_path: Path) -> None:
+    """Neither normalised nor without its blank lines, so that BLEU is that of the files."""
+    pairs = [*HARD, ("", ""), ("a blank translation", " "), *HARD[:2]]
+    train = write(tmp_path, sentences(200))
+    run(train, tmp_path / "out", write(tmp_path, pairs, "valid"))
+    assert valid_texts(tmp_path / "out") == [RawPair(source, target, None) for source, target in pairs]
+    (tmp_path / "more.jsonl").write_text('{"source": "\\ud800 x", "target": "two\\nlines"}\n', encoding="utf-8")
+    tagged = CorpusConfig(files=(str(tmp_path / "more.jsonl"),), tag="<2de>")
+    run(train, tmp_path / "two", write(tmp_path, HARD, "valid"), tagged)
+    assert valid_texts(tmp_path / "two")[len(HARD) :] == [RawPair("\ud800 x", "two\nlines", "<2de>")]
+    run(train, tmp_path / "none")
+    with pytest.raises(UserError, match="valid.jsonl: missing.*--valid"):
+        valid_texts(tmp_path / "none")
 
 
 def test_several_corpora_with_weights_and_tags(tmp_path: Path) -> None:

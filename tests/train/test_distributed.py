@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from regard.config import Config
+from regard.data.batches import Step
 from regard.data.prepared import Prepared
 from regard.train import checkpoint
 from regard.train.log import records
 from regard.train.loop import train
 from regard.train.run import settle
+from regard.train.step import Trainer
 
 CODE = """
 import json, sys
@@ -103,3 +105,36 @@ def test_a_lost_worker_ends_the_run_and_a_restart_goes_on(
     assert losses(tmp_path / "run") == pytest.approx(losses(alone), abs=1e-4)
     events = [record["event"] for record in records(tmp_path / "run" / "log.jsonl")]
     assert events.count("resume") == 1
+    assert "another process of this run was lost after step" in done.stderr
+
+
+NOT_FINITE = """
+from regard.train.step import Trainer
+plain = Trainer._gradients
+def broken(self, step, number):
+    loss, nll = plain(self, step, number)
+    return (float("nan"), nll) if number == 2 else (loss, nll)
+Trainer._gradients = broken
+"""
+
+
+def test_a_skipped_step_is_logged_with_the_pairs_of_all_processes(
+    fifty: Config, digits: Path, data: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = with_train(fifty, steps=3)
+    done = torchrun(config, digits, tmp_path / "two", code=CODE.replace("train(Config", f"{NOT_FINITE}train(Config"))
+    assert done.returncode == 0, done.stderr
+    plain = Trainer._gradients
+
+    def broken(self: Trainer, step: Step, number: int) -> tuple[float, float]:
+        loss, nll = plain(self, step, number)
+        return (float("nan"), nll) if number == 2 else (loss, nll)
+
+    monkeypatch.setattr(Trainer, "_gradients", broken)
+    train(with_train(config, accumulate=2), data, tmp_path / "alone")
+    two, alone = (
+        [record for record in records(tmp_path / name / "log.jsonl") if record["event"] == "skipped"]
+        for name in ("two", "alone")
+    )
+    assert [record["step"] for record in two] == [2]
+    assert two[0]["pairs"] == alone[0]["pairs"] and len(two[0]["pairs"]) > 2

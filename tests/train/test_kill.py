@@ -13,6 +13,7 @@ import pytest
 from regard.config import Config
 from regard.data.prepared import Prepared
 from regard.files import sha256
+from regard.train.log import Record, records
 from regard.train.loop import train
 from regard.train.run import settle
 
@@ -68,3 +69,69 @@ def test_three_kills(digits: Path, config: Config, data: Prepared, tmp_path: Pat
 @pytest.mark.slow
 def test_twenty_four_kills(digits: Path, config: Config, data: Prepared, tmp_path: Path) -> None:
     kill_and_restart(digits, config, data, tmp_path, 24)
+
+
+# Each child is killed one moment later than the one before: at a call that changes the disk, counted from where it
+# begins to write a checkpoint, or at last the model. Forks of one process that has loaded torch but not used it cost
+# little, so every such moment has its turn.
+EVERY_MOMENT = """
+import itertools, os, signal, sys
+from pathlib import Path
+import torch._dynamo  # which Adam would load in every child
+import regard.model.saved, regard.train.checkpoint as checkpoint
+from regard.config import read
+from regard.data.prepared import Prepared
+from regard.train.loop import train
+CALLS = [(os, "fsync"), (os, "replace"), (os, "rename"), (os, "unlink"), (os, "rmdir"),
+         (regard.model.saved, "save_file"), (checkpoint, "save_file"), (checkpoint.Belongings, "write")]
+
+def kill_at(moment):
+    passed = []
+    def watched(name, call):
+        def around(*arguments, **named):
+            if passed or name == "write":
+                passed.append(name)
+            if len(passed) == moment:
+                print(name, flush=True)
+                os.kill(os.getpid(), signal.SIGKILL)
+            return call(*arguments, **named)
+        return around
+    for owner, name in CALLS:
+        setattr(owner, name, watched(name, getattr(owner, name)))
+
+config, data, out = read(Path(sys.argv[1])), Prepared.open(Path(sys.argv[2])), Path(sys.argv[3])
+for writing in ("checkpoints", "the model"):
+    for moment in itertools.count(1):
+        child = os.fork()
+        if child == 0:
+            kill_at(moment)
+            train(config, data, out)
+            os._exit(0)
+        status = os.waitpid(child, 0)[1]
+        if status == 0:
+            break
+        assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL, status
+"""
+
+
+def without_clock(run: Path) -> list[Record]:
+    hidden = {"tokens_per_second", "seconds", "memory_mb"}
+    kept = [record for record in records(run / "log.jsonl") if record["event"] in ("train", "validation")]
+    return [{key: value for key, value in record.items() if key not in hidden} for record in kept]
+
+
+def test_killed_at_every_moment_of_saving(digits: Path, config: Config, data: Prepared, tmp_path: Path) -> None:
+    settings = {"steps": 20, "checkpoint_every": 1, "log_every": 1, "keep_last": 1, "average_last": 2}
+    config = settle(config.model_copy(update={"train": config.train.model_copy(update=settings)}), data)
+    whole, killed = tmp_path / "unbroken", tmp_path / "killed"
+    train(config, data, whole)
+    command = [sys.executable, "-c", EVERY_MOMENT, str(whole / "run.toml"), str(digits), str(killed)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True, timeout=300)
+    places = done.stdout.split()
+    assert len(places) > 60, "a save and the removal of an old checkpoint make over 40, the model 20"
+    assert set(places) == {"write", "fsync", "replace", "rename", "unlink", "rmdir", "save_file"}
+    for name in ("model/model.safetensors", "checkpoints/step-00000020/training.safetensors"):
+        assert sha256(killed / name) == sha256(whole / name)
+    assert without_clock(killed) == without_clock(whole), "no gaps and no repeats"
+    assert not list((killed / "checkpoints").glob(".*")), "nothing half written is left"

@@ -1,7 +1,10 @@
 """Runs: they learn, go on where they were, and end with the same bits however they were stopped."""
 
 import json
+import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +17,11 @@ from regard.errors import Failed, Interrupted, UserError
 from regard.files import one_writer, sha256
 from regard.model.saved import load_model
 from regard.train import checkpoint
-from regard.train.averaging import average_run
+from regard.train.averaging import average_run, best_of_run
 from regard.train.history import read_history
 from regard.train.log import Record, records
 from regard.train.loop import Silence, train
-from regard.train.run import settle
+from regard.train.run import record, settle
 from regard.train.step import Trainer, Update
 
 
@@ -79,6 +82,7 @@ def test_the_folder_of_a_run(unbroken: Path, config: Config, data: Prepared) -> 
         record
     )
     assert checkpoint.steps(unbroken / "checkpoints") == [8, 12]
+    assert read(checkpoint.folder(unbroken / "checkpoints", 12) / "run.toml") == settle(config, data)
     last = checkpoint.load(checkpoint.folder(unbroken / "checkpoints", 12))
     assert last.progress.step == last.progress.updates == 12 and last.progress.tokens == record["tokens"] + sum(
         later["tokens"] - earlier["tokens"]
@@ -221,7 +225,7 @@ def test_learned_positions_are_checked_before_the_first_step(config: Config, dat
 
 
 def test_a_validator_may_come_later(unbroken: Path, config: Config, data: Prepared) -> None:
-    train(settle(changed(config, steps=16), data), data, unbroken, validators={"bleu": lambda _: 1.5})
+    train(settle(changed(config, steps=16), data), data, unbroken, validator=lambda _: {"bleu": 1.5})
     assert "| 16 |" in (unbroken / "model" / "README.md").read_text()
 
 
@@ -264,14 +268,72 @@ def test_the_best_is_kept(config: Config, data: Prepared, tmp_path: Path, monkey
     assert {best, 16, 20} == set(checkpoint.steps(tmp_path / "run" / "checkpoints"))
 
 
-def test_validators_are_logged(config: Config, data: Prepared, tmp_path: Path) -> None:
+def test_what_a_validator_finds_is_logged(config: Config, data: Prepared, tmp_path: Path) -> None:
     train(
         settle(config, data),
         data,
         tmp_path / "run",
-        validators={"answer": lambda model: float(not model.training) * 42},
+        validator=lambda model: {"answer": float(not model.training) * 42},
     )
     assert [record["answer"] for record in events(tmp_path / "run", "validation")] == [42.0] * 3
+
+
+@pytest.fixture
+def by_bleu(config: Config, data: Prepared, tmp_path: Path) -> Path:
+    """A run whose BLEU, told by a validator, is the highest at step 8 of 20; its loss is lowest elsewhere."""
+    scores = iter([10.0, 30.0, 20.0, 30.0, 5.0])
+    settings = changed(config, steps=20, bleu=True, best="bleu", final="best")
+    train(settle(settings, data), data, tmp_path / "run", validator=lambda _: {"bleu": next(scores)})
+    return tmp_path / "run"
+
+
+def test_the_best_by_bleu_is_kept_and_used(by_bleu: Path, tmp_path: Path) -> None:
+    assert [record["best"] for record in events(by_bleu, "validation")] == [True, True, False, False, False]
+    assert checkpoint.steps(by_bleu / "checkpoints") == [8, 16, 20]
+    best = sha256(checkpoint.folder(by_bleu / "checkpoints", 8) / "model.safetensors")
+    assert sha256(by_bleu / "model" / "model.safetensors") == best
+    assert "the checkpoint of step 8, the best by bleu" in (by_bleu / "model" / "README.md").read_text()
+    assert best_of_run(by_bleu, tmp_path / "best") == 8
+    assert sha256(tmp_path / "best" / "model.safetensors") == best
+    summary = read_history(by_bleu)["summary"]
+    assert (summary["best_step"], summary["best_bleu"], summary["validation_bleu"]) == (8, 30.0, 5.0)
+
+
+def test_the_best_of_a_moving_average(config: Config, data: Prepared, tmp_path: Path) -> None:
+    scores = iter([10.0, 30.0, 20.0])
+    settings = settle(changed(config, bleu=True, best="bleu", moving_average=0.5), data)
+    seen = []
+
+    def validator(model: torch.nn.Module) -> dict[str, float]:
+        seen.append({name: tensor.clone() for name, tensor in model.state_dict().items()})
+        return {"bleu": next(scores)}
+
+    train(settings, data, tmp_path / "run", validator=validator)
+    for folder, expected in (("model", seen[2]), ("best", seen[1])):
+        if folder == "best":
+            assert best_of_run(tmp_path / "run", tmp_path / "run" / folder) == 8
+        weights = load_model(tmp_path / "run" / folder).model.state_dict()
+        assert all(torch.equal(weights[name], tensor) for name, tensor in expected.items())
+
+
+def test_there_is_no_best_before_a_validation(config: Config, data: Prepared, tmp_path: Path) -> None:
+    with pytest.raises(Interrupted):
+        train(settle(config, data), data, tmp_path / "run", observer=Watcher(2))
+    with pytest.raises(UserError, match="has no best checkpoint"):
+        best_of_run(tmp_path / "run", tmp_path / "best")
+
+
+@pytest.mark.parametrize("values", [{"bleu": True}, {"patience": 3}, {"final": "best"}])
+def test_what_needs_a_validation_set(config: Config, data: Prepared, tmp_path: Path, values: dict[str, Any]) -> None:
+    data.valid = None
+    with pytest.raises(UserError, match=f"has no validation set, which train.{next(iter(values))} needs; .*--valid"):
+        train(settle(changed(config, **values), data), data, tmp_path / "run", validator=lambda _: {"bleu": 1.0})
+    assert not (tmp_path / "run").exists()
+
+
+def test_bleu_needs_a_translator(config: Config, data: Prepared, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="give train.. a validator that returns bleu"):
+        train(settle(changed(config, bleu=True), data), data, tmp_path / "run")
 
 
 def test_a_run_that_is_not_finite_stops_before_any_harm(
@@ -326,3 +388,33 @@ def test_history_of_a_long_run_and_of_foreign_lines(config: Config, data: Prepar
         file.write('{"event": "validation", "step": 3}\n{"event": "train", "step": 4, "nll": 1}\n[]\n')
     history = read_history(unbroken)
     assert len(history["training"][0]) == 100_000 and history["summary"]["step"] == 99_999
+
+
+RESIDENT = """
+import os, sys
+from pathlib import Path
+from regard.config import read
+from regard.data.prepared import Prepared
+from regard.train.loop import Silence, train
+
+class Scales(Silence):
+    def step(self, number, update):
+        if number in (500, 2000):
+            pages = int(Path("/proc/self/statm").read_text().split()[1])
+            print(pages * os.sysconf("SC_PAGE_SIZE"))
+
+train(read(Path(sys.argv[1])), Prepared.open(Path(sys.argv[2])), Path(sys.argv[3]), observer=Scales())
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not tell a process its memory here")
+def test_memory_does_not_grow(unbroken: Path, data: Prepared, tmp_path: Path) -> None:
+    """From step 500 to step 2,000, with 15 validations and checkpoints between them."""
+    smallest = {"d_model": 8, "d_ff": 8, "heads": 1, "d_k": 8, "d_v": 8}
+    config = read(unbroken / "run.toml", model=smallest, train={"steps": 2000, "checkpoint_every": 100})
+    record(tmp_path, config)
+    command = [sys.executable, "-c", RESIDENT, str(tmp_path / "run.toml"), str(data.directory), str(tmp_path / "run")]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True, timeout=300)
+    early, late = map(int, done.stdout.split())
+    assert late - early < 5 << 20, f"{(late - early) / 2**20:.1f} MiB more after 1,500 steps more"

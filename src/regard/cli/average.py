@@ -1,4 +1,4 @@
-"""`regard average`: the mean of a run's last checkpoints as a model."""
+"""`regard average`: the mean of a run's last checkpoints, or its best one, as a model."""
 
 import json
 from pathlib import Path
@@ -10,14 +10,23 @@ import typer
 def average(
     run: Annotated[Path, typer.Argument(help="The folder of a training run.")],
     out: Annotated[Path, typer.Option(help="Where the model is written; must not exist.")],
-    last: Annotated[int, typer.Option(min=1, help="How many of the last checkpoints.")] = 5,
+    last: Annotated[int | None, typer.Option(min=1, help="How many of the last checkpoints; default: 5.")] = None,
+    best: Annotated[bool, typer.Option("--best", help="Instead of a mean, the best checkpoint.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Write the mean of the last checkpoints of a run as a model (section 6.1 of the paper)."""
-    from regard.train.averaging import average_run
+    """Write the mean of the last checkpoints of a run as a model (section 6.1 of the paper).
 
-    steps = average_run(run, out, last)
+    With --best, the one checkpoint that was the best at its validation, by loss or, with train.best=bleu, by BLEU.
+    """
+    from regard.errors import UserError
+    from regard.train.averaging import average_run, best_of_run
+
+    if best and last is not None:
+        raise UserError("--best is one checkpoint and --last is a mean of several; give one of the two")
+    steps = [best_of_run(run, out)] if best else average_run(run, out, last or 5)
     if as_json:
         typer.echo(json.dumps({"model": str(out), "steps": steps}))
+    elif best:
+        typer.echo(f"{out}: the best checkpoint, that of step {steps[0]}")
     else:
         typer.echo(f"{out}: the mean of the checkpoints of steps {', '.join(map(str, steps))}")

@@ -118,9 +118,12 @@ def _demo(folder: Path, steps: int) -> dict[str, Any]:
         ),
     )  # fmt: skip
     some = held_out[:90]
-    validators = {"exact_match": lambda model: _exact_match(model, data, some)}
+
+    def validator(model: "Seq2Seq") -> dict[str, float]:
+        return {"exact_match": _exact_match(model, data, some)}
+
     with watch(steps, folder / "run", tensorboard=False) as observer:
-        path = train(settle(config, data), data, folder / "run", validators=validators, observer=observer, fresh=True)
+        path = train(settle(config, data), data, folder / "run", validator=validator, observer=observer, fresh=True)
     model = load_model(path).model
     shown = [language(number) for number in SHOWN for language in LANGUAGES]
     examples = dict(zip(shown, _answers(model, data, shown), strict=True))

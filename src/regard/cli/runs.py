@@ -24,7 +24,11 @@ def runs(
         _print(histories)
 
 
-COLUMNS = ("step", "steps", "loss", "validation_perplexity", "best_step", "tokens_per_second", "hours")
+COLUMNS = {
+    "step": "step", "steps": "steps", "loss": "loss", "validation_perplexity": "valid ppl",
+    "validation_bleu": "valid BLEU", "best_step": "best step", "tokens_per_second": "tokens per second",
+    "hours": "hours",
+}  # fmt: skip
 
 
 def _print(histories: list[dict[str, Any]]) -> None:
@@ -34,10 +38,11 @@ def _print(histories: list[dict[str, Any]]) -> None:
 
     table = Table(box=None, pad_edge=False)
     table.add_column("run", overflow="fold")
-    for key in COLUMNS:
-        table.add_column(key.replace("_", " ").replace("validation perplexity", "valid ppl"), justify="right")
+    used = [key for key in COLUMNS if any(key in history["summary"] for history in histories)]
+    for key in used:
+        table.add_column(COLUMNS[key], justify="right")
     for history in histories:
-        table.add_row(history["run"], *(_shown(history["summary"].get(key)) for key in COLUMNS))
+        table.add_row(history["run"], *(_shown(history["summary"].get(key)) for key in used))
     console = Console()
     console.print(table)
     common = set.intersection(*(set(history["summary"]["differs"]) for history in histories))

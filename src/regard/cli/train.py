@@ -2,6 +2,8 @@
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +11,9 @@ import typer
 
 if TYPE_CHECKING:
     from regard.config import Config
+    from regard.data.prepared import Prepared
     from regard.model.saved import Saved
+    from regard.train.validation import Validator
 
 
 def train(
@@ -19,7 +23,9 @@ def train(
     out: Annotated[Path | None, typer.Option(help="The run's folder; one that is there goes on.")] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, such as train.steps=1000."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Change a setting, such as train.steps=1000; train.clip= unsets one."
+        ),
     ] = None,
     start: Annotated[
         Path | None, typer.Option("--from", metavar="MODEL", help="Fine-tune this model instead of starting at random.")
@@ -31,12 +37,43 @@ def train(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object at the end.")] = False,
 ) -> None:
     """Train a model. Run the same command again after a stop or a crash, and it goes on where it was."""
+    with _one_voice():
+        model, log = _train(file, preset, data, out, set_ or [], start, fresh=fresh, tensorboard=tensorboard)
+    if os.environ.get("RANK", "0") == "0":
+        _report(model, log, as_json=as_json)
+
+
+@contextmanager
+def _one_voice() -> Iterator[None]:
+    """All processes that torchrun started find the same mistake; on each machine only the first tells it."""
+    from regard.errors import Interrupted, UserError
+
+    try:
+        yield
+    except (UserError, Interrupted) as error:
+        if os.environ.get("LOCAL_RANK", "0") == "0":
+            raise
+        raise typer.Exit(error.code if isinstance(error, Interrupted) else 2) from None
+
+
+def _train(
+    file: Path | None,
+    preset: str | None,
+    data: Path | None,
+    out: Path | None,
+    assignments: list[str],
+    start: Path | None,
+    *,
+    fresh: bool,
+    tensorboard: bool,
+) -> tuple[Path, Path]:
+    """The model's folder and the run's log."""
     from regard.cli.watch import watch
     from regard.errors import UserError
 
     if out is None:
         raise UserError("say where the run is kept with --out, such as --out runs/first")
-    config = _config(file, preset, set_ or [])
+    config = _config(file, preset, assignments)
     folder = data or (Path(config.data) if config.data else None)
     if folder is None:
         raise UserError("say what to train on with --data, a folder that `regard prepare` made")
@@ -48,15 +85,15 @@ def train(
 
     saved = _existing(start)
     if saved is not None:
-        config = config.model_copy(update={"model": _merged(saved, set_ or [])})
+        config = config.model_copy(update={"model": _merged(saved, assignments)})
     config = settle(config, prepared)
     if saved is not None:
         _check_vocabulary(saved, subword_files(prepared), start)
     weights = None if saved is None else dict(saved.model.state_dict())
+    validator = _validator(prepared, config) if config.train.bleu else None
     with watch(config.train.steps, out, tensorboard=tensorboard) as observer:
-        model = run(config, prepared, out, weights=weights, observer=observer, fresh=fresh)
-    if os.environ.get("RANK", "0") == "0":
-        _report(model, out / LOG, as_json=as_json)
+        model = run(config, prepared, out, weights=weights, validator=validator, observer=observer, fresh=fresh)
+    return model, out / LOG
 
 
 def _config(file: Path | None, preset: str | None, assignments: list[str]) -> "Config":
@@ -94,7 +131,15 @@ def _check_vocabulary(saved: "Saved", subwords: dict[str, bytes], start: Path | 
         )
 
 
+def _validator(prepared: "Prepared", config: "Config") -> "Validator":
+    from regard.evaluate.validator import bleu_validator
+    from regard.train.run import subword_files
+
+    return bleu_validator(prepared, config, subword_files(prepared))
+
+
 def _report(model: Path, log: Path, *, as_json: bool) -> None:
+    from regard.train.history import validation_figures
     from regard.train.log import records
 
     figures: dict[str, Any] = {"model": str(model)}
@@ -103,7 +148,7 @@ def _report(model: Path, log: Path, *, as_json: bool) -> None:
         if record.get("event") == "train":
             figures |= {key: record[key] for key in shown if key in record}
         elif record.get("event") == "validation":
-            figures |= {f"validation_{key}": value for key, value in record.items() if isinstance(value, float)}
+            figures |= validation_figures(record)
     if as_json:
         typer.echo(json.dumps(figures))
         return

@@ -79,7 +79,8 @@ class Terminal:
         else:
             self.progress.console.print(f"step {record['step']}: {sentence(record)}", highlight=False)
         if record["event"] == "validation":
-            self.validation = f"  validation {record['perplexity']:.2f} perplexity"
+            bleu = f", {record['bleu']:.2f} BLEU" if "bleu" in record else ""
+            self.validation = f"  validation {record['perplexity']:.2f} perplexity{bleu}"
         self.progress.update(self.task, completed=record["step"], description=self.speed + self.validation)
         if self.events is not None:
             self.events.send(record)
@@ -93,7 +94,7 @@ def sentence(record: Record) -> str:
     figures = (
         f"{key} {value:,.4g}" if isinstance(value, float) else f"{key} {value}"
         for key, value in record.items()
-        if key not in ("step", "event", "best", "pairs")
+        if key not in ("step", "event", "best", "pairs") and not key.endswith("_signature")
     )
     return f"{record['event']}  " + "  ".join(figures)
 

@@ -1,5 +1,6 @@
 """Corpora -> cleaned pairs in a spool: read, normalised, filtered, the repeated ones known."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from regard.config import CorpusConfig, FilterConfig, PrepareConfig
 from regard.data.corpus import Corpus
 from regard.data.lines import shown
-from regard.data.parse import Reading
+from regard.data.parse import Chunk, Reading, parse
 from regard.data.report import in_words
 from regard.data.spool import Frame, Spool
 from regard.data.stages import Clean, Kept
@@ -78,18 +79,22 @@ def first_pass(
     config: PrepareConfig,
     *,
     scratch: Path,
+    raw: Path,
     workers: Workers,
     progress: Progress,
 ) -> Texts:
-    """Read all corpora. The validation set comes first, so that its pairs are known when they turn up in training."""
+    """Read all corpora. The validation set comes first, so that its pairs are known when they turn up in training.
+
+    Its texts are also written to `raw` as they are, so that translations of them can be measured.
+    """
     spool, duplicates, overlap = Spool(scratch / "pairs"), Duplicates(scratch), _Overlap()
     corpora = [Corpus(corpus, _reading(corpus, config)) for corpus in [*valid, *train]]
     total = sum(corpus.size for corpus in corpora) if all(corpus.size for corpus in corpora) else None
 
-    def read(corpus: Corpus, filters: FilterConfig, see: Callable[[bytes], None]) -> Text:
+    def read(corpus: Corpus, chunks: Iterator[Chunk], filters: FilterConfig, see: Callable[[bytes], None]) -> Text:
         text = Text(corpus.config)
         clean = Clean(corpus.reading, config.form, filters, corpus.config.tag or "")
-        for cleaned in workers.map(clean, corpus.chunks()):
+        for cleaned in workers.map(clean, chunks):
             if cleaned.pairs:
                 text.frames.append(spool.add(cleaned.source, cleaned.target, cleaned.pairs))
             text.read += cleaned.pairs + cleaned.dropped.total()
@@ -107,13 +112,26 @@ def first_pass(
             duplicates.extend(digests)
 
     with closing(spool):
-        valid_texts = [read(corpus, _NO_FILTERS, overlap.add_valid) for corpus in corpora[: len(valid)]]
-        train_texts = [read(corpus, config.filters, see_training) for corpus in corpora[len(valid) :]]
+        valid_texts = [
+            read(corpus, _written(corpus, raw), _NO_FILTERS, overlap.add_valid) for corpus in corpora[: len(valid)]
+        ]
+        train_texts = [read(corpus, corpus.chunks(), config.filters, see_training) for corpus in corpora[len(valid) :]]
     if not config.filters.duplicates:
         _drop_repeated(train_texts, duplicates)
     for text in valid_texts + train_texts:
         _check_not_empty(text)
     return Texts(spool.path, train_texts, valid_texts, overlap.found)
+
+
+def _written(corpus: Corpus, raw: Path) -> Iterator[Chunk]:
+    """The corpus's chunks; on the way their pairs, blank ones too, are added to `raw`, an object a line."""
+    with raw.open("a", encoding="ascii") as file:  # with escapes: JSON may hold what UTF-8 can't
+        for chunk in corpus.chunks():
+            sources, targets, _ = parse(chunk, corpus.reading)
+            for source, target in zip(sources, targets, strict=True):
+                pair = {"source": source, "target": target, "tag": corpus.config.tag}
+                file.write(json.dumps(pair) + "\n")
+            yield chunk
 
 
 def _reading(corpus: CorpusConfig, config: PrepareConfig) -> Reading:

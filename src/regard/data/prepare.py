@@ -75,7 +75,8 @@ def _make(
     scratch = folder / "scratch"
     scratch.mkdir()
     watch.begin("reading")
-    texts = first_pass(train, valid, config, scratch=scratch, workers=workers, progress=watch.progress)
+    raw = folder / prepared.VALID_TEXTS
+    texts = first_pass(train, valid, config, scratch=scratch, raw=raw, workers=workers, progress=watch.progress)
     watch.begin("learning")
     subwords = learn(texts, config)
     config = config.model_copy(update={"shared": subwords[0] is subwords[1]})

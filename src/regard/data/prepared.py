@@ -1,16 +1,18 @@
 """Prepared data on disk: token ids in memory-mapped shards, their subwords, and a report.
 
 A folder holds `prepared.json` (the description below), `subwords.model` or one model for each side, `report.json`,
-`manifest.json`, and for each shard NAME of a split three arrays without headers, little-endian:
+`manifest.json`, `valid.jsonl` (the validation set as it was read, to measure translations of it), and for each shard
+NAME of a split three arrays without headers, little-endian:
 
     NAME.source.bin, NAME.target.bin    ids of all texts, one after the other, without BOS and EOS
     NAME.offsets.bin                    int64, (pairs + 1) × 2: where each text begins, of the source and of the target
 """
 
+import json
 import re
 from bisect import bisect_right
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal, Self
+from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +26,7 @@ from regard.errors import UserError
 from regard.text.subwords import Subwords
 
 FORMAT = 1
-DESCRIPTION, REPORT = "prepared.json", "report.json"
+DESCRIPTION, REPORT, VALID_TEXTS = "prepared.json", "report.json", "valid.jsonl"
 SHARED_MODEL, SOURCE_MODEL, TARGET_MODEL = "subwords.model", "source.subwords.model", "target.subwords.model"
 SHARD_PAIRS = 1 << 22  # each shard in use takes three file descriptors, of which a process may have 1024
 
@@ -126,6 +128,15 @@ def _mapped(path: Path, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
     return np.memmap(path, dtype=dtype, mode="r", shape=(count,)).view(np.ndarray)  # whose slices cost far less
 
 
+class RawPair(NamedTuple):
+    """A pair as it was read: neither normalised nor filtered."""
+
+    source: str
+    target: str
+    tag: str | None
+    """Its corpus's, which says what the source is to be translated into."""
+
+
 class Prepared:
     """A prepared folder, opened."""
 
@@ -159,6 +170,15 @@ class Prepared:
         _check_files(directory, contents=contents)
         report = check(Report, files.read_json(directory / REPORT), str(directory / REPORT))
         return cls(directory, check(Description, values, str(path)), report)
+
+
+def valid_texts(directory: Path) -> list[RawPair]:
+    """The validation set of a prepared folder as it was read, in order, blank lines too."""
+    path = directory / VALID_TEXTS
+    if not path.is_file():
+        raise UserError(f"{path}: missing, so validation can't translate; prepare the data again with --valid")
+    with path.open(encoding="ascii") as file:
+        return [RawPair(**json.loads(line)) for line in file]
 
 
 def own_files(directory: Path) -> set[str]:

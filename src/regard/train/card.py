@@ -13,8 +13,14 @@ def card(config: Config, data: Prepared, mean_of: list[int], log: Path) -> str:
     source, target = (code or "?" for code in data.languages)
     pairs = sum(len(split) for split in data.train)
     steps = ", ".join(map(str, mean_of))
-    moving = config.train.moving_average is not None
-    origin = f"the moving average at step {steps}" if moving else f"the mean of the checkpoints of steps {steps}"
+    if config.train.moving_average is not None:
+        origin = f"the moving average at step {steps}"
+    elif len(mean_of) == 1:
+        origin = f"the checkpoint of step {steps}"
+    else:
+        origin = f"the mean of the checkpoints of steps {steps}"
+    if config.train.final == "best":
+        origin += f", the best by {config.train.best} on the validation set"
     lines = [
         f"# {source} → {target}",
         "",
@@ -30,10 +36,12 @@ def card(config: Config, data: Prepared, mean_of: list[int], log: Path) -> str:
     ]
     validations = [record for record in records(log) if record.get("event") == "validation"]
     if validations:
-        figures = [key for key in validations[-1] if key not in ("event", "step", "best")]
+        figures = [key for key, value in validations[-1].items() if isinstance(value, float)]
         lines += ["", f"| step | {' | '.join(figures)} |", f"|---|{'---|' * len(figures)}"]
         for record in validations[-10:]:
             cells = (f"{record[key]:.4g}" if key in record else "" for key in figures)
             lines.append(f"| {record['step']} | {' | '.join(cells)} |")
         lines += ["", "Figures are of single checkpoints on the validation set; loss is smoothed, nll is not."]
+        if "bleu_signature" in validations[-1]:
+            lines += ["", f"BLEU is sacreBLEU's, {validations[-1]['bleu_signature']}."]
     return "\n".join(lines) + "\n"

@@ -1,8 +1,8 @@
 """Checkpoints: a saved model plus all that the next step depends on. Whole or absent; the newest valid one counts.
 
 `checkpoints/step-00001000/` holds what a model's folder holds, so that anything can load it, and besides
-`training.safetensors` (Adam's moments, the moving average) and `training.json` (where the run is). Random numbers need
-no record: each batch's are a function of the run's seed and the batch's place.
+`training.safetensors` (Adam's moments, the moving average), `training.json` (where the run is) and `run.toml` (all
+settings). Random numbers need no record: each batch's are a function of the run's seed and the batch's place.
 """
 
 import errno
@@ -23,9 +23,11 @@ from regard.data.batches import START, Position
 from regard.errors import Failed, UserError
 from regard.files import check_manifest, read_json, whole_directory, write_json
 from regard.model.saved import WEIGHTS, Form, write_model
+from regard.train.run import record
 
 SPARE = 16 << 20  # bytes of room beyond what is known to be needed
 TENSORS, PROGRESS = "training.safetensors", "training.json"
+AVERAGE = "average."  # what the moving average's tensors are called by, before the weights' names
 NAME = re.compile(r"step-(\d{8,})")
 
 
@@ -43,10 +45,12 @@ class Progress:
     """Spent training, over all processes that carried the run in turn."""
     bad: int = 0
     """Steps in a row that were skipped."""
-    best_loss: float | None = None
     best_step: int | None = None
+    """Of the checkpoint that was the best at its validation."""
+    best_loss: float | None = None
+    best_bleu: float | None = None
     stale: int = 0
-    """Validations in a row without a better loss."""
+    """Validations in a row that were not the best so far."""
     window: dict[str, float] = field(default_factory=dict)
     """Sums since the last line of the log."""
     data: str = ""
@@ -99,6 +103,7 @@ def save(
         belongings.write(temporary, weights)
         save_file({name: tensor.contiguous().cpu() for name, tensor in tensors.items()}, temporary / TENSORS)
         write_json(temporary / PROGRESS, asdict(progress))
+        record(temporary, belongings.config)
     return path
 
 
@@ -162,15 +167,20 @@ def clear(checkpoints: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def mean(checkpoints: Path, chosen: list[int]) -> dict[str, Tensor]:
-    """The mean of the weights of these steps (section 6.1), summed in float64."""
+def mean(checkpoints: Path, chosen: list[int], *, moving: bool = False) -> dict[str, Tensor]:
+    """The mean of the weights of these steps (section 6.1), or of their moving averages, summed in float64."""
     total: dict[str, Tensor] = {}
     for step in chosen:
         path = folder(checkpoints, step)
         check_manifest(path)
-        for name, tensor in load_file(path / WEIGHTS).items():
+        for name, tensor in (_moving_average(path) if moving else load_file(path / WEIGHTS)).items():
             total[name] = total[name] + tensor.double() if name in total else tensor.double()
     return {name: (tensor / len(chosen)).to(torch.float32) for name, tensor in total.items()}
+
+
+def _moving_average(path: Path) -> dict[str, Tensor]:
+    tensors = load_file(path / TENSORS)
+    return {name.removeprefix(AVERAGE): tensor for name, tensor in tensors.items() if name.startswith(AVERAGE)}
 
 
 def last_regular(checkpoints: Path, every: int, count: int) -> list[int]:

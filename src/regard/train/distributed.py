@@ -40,6 +40,12 @@ class World:
         dist.all_reduce(tensor)
         return tensor.tolist()
 
+    def joined(self, values: list[int]) -> list[int]:
+        """The values of all processes, those of the first before those of the second, and so on."""
+        counts = [int(count) for count in self.total([len(values) * (rank == self.rank) for rank in range(self.size)])]
+        before, after = sum(counts[: self.rank]), sum(counts[self.rank + 1 :])
+        return [int(value) for value in self.total([*[0.0] * before, *map(float, values), *[0.0] * after])]
+
     def wait(self) -> None:
         """Until all have come this far."""
         if self.size > 1:

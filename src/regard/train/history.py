@@ -5,7 +5,7 @@ from typing import Any
 
 from regard.config import Config, read
 from regard.errors import UserError
-from regard.train.log import records
+from regard.train.log import Record, records
 from regard.train.run import LOG, RUN
 
 NEEDED = {"nll", "loss", "epoch", "tokens", "tokens_per_second", "memory_mb", "seconds"}
@@ -19,7 +19,6 @@ def read_history(run: Path) -> dict[str, Any]:
     summary: dict[str, Any] = {"step": 0, "steps": config.train.steps, "differs": _differences(config)}
     training: tuple[list[int], list[float]] = ([], [])
     validation: tuple[list[int], list[float]] = ([], [])
-    best = float("inf")
     speeds: list[float] = []
     for record in records(run / LOG):
         if record.get("event") == "train" and record.keys() >= NEEDED:
@@ -31,14 +30,19 @@ def read_history(run: Path) -> dict[str, Any]:
         elif record.get("event") == "validation" and record.keys() >= {"nll", "perplexity"}:
             validation[0].append(record["step"])
             validation[1].append(record["nll"])
-            figures = {key: value for key, value in record.items() if isinstance(value, float)}
-            summary |= {f"validation_{key}": value for key, value in figures.items()}
-            if record["nll"] < best:
-                best = record["nll"]
+            summary |= validation_figures(record)
+            if record.get("best"):
                 summary |= {"best_step": record["step"], "best_perplexity": record["perplexity"]}
+                summary |= {f"best_{key}": record[key] for key in ("bleu",) if key in record}
     if speeds:
         summary["tokens_per_second"] = sorted(speeds)[len(speeds) // 2]
     return {"run": str(run), "summary": summary, "training": training, "validation": validation}
+
+
+def validation_figures(record: Record) -> dict[str, Any]:
+    """What a validation found, with the signatures of scores."""
+    kept = {key: value for key, value in record.items() if isinstance(value, float) or key.endswith("_signature")}
+    return {f"validation_{key}": value for key, value in kept.items()}
 
 
 def _differences(config: Config) -> list[str]:

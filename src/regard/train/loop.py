@@ -2,8 +2,8 @@
 
 import math
 import resource
-from collections.abc import Callable, Mapping
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -14,22 +14,19 @@ import torch
 from torch import Tensor
 
 from regard.config import Config, ModelConfig
-from regard.data.batches import WINDOW, Batches, Step, evaluation_batches
+from regard.data.batches import WINDOW, Batches, Step
 from regard.data.prepared import Prepared
 from regard.errors import Failed, Interrupted, UserError
 from regard.files import one_writer, whole_directory
-from regard.model.seq2seq import Seq2Seq
 from regard.train import checkpoint
 from regard.train.card import card
 from regard.train.checkpoint import Belongings, Progress
 from regard.train.distributed import World, join
 from regard.train.interrupt import Asked, listening
 from regard.train.log import Log, Record
-from regard.train.loss import smoothed_cross_entropy
 from regard.train.run import CHECKPOINTS, LOG, MODEL, begin, fingerprint, record, subword_files
 from regard.train.step import Trainer, Update
-
-Validator = Callable[[Seq2Seq], float]
+from regard.train.validation import Validator, check_validation, validation_losses
 
 
 class Observer(Protocol):
@@ -59,36 +56,41 @@ def train(
     out: Path,
     *,
     weights: Mapping[str, Tensor] | None = None,
-    validators: Mapping[str, Validator] | None = None,
+    validator: Validator | None = None,
     observer: Observer | None = None,
     fresh: bool = False,
 ) -> Path:
     """Train the model that `config` describes (see run.settle) until its last step; returns the folder of the model.
 
     A run that was stopped or killed goes on from its newest valid checkpoint and ends with the same bits as one that
-    was not. `weights` are an existing model's, to fine-tune. `validators` name figures that are computed with the model
-    at every checkpoint and logged beside loss and perplexity.
+    was not. `weights` are an existing model's, to fine-tune. `validator` is asked for figures of the model at every
+    checkpoint; they are logged beside loss and perplexity.
     """
-    with join() as world, one_writer(out) if world.first else nullcontext(), listening() as asked:
-        run = _Run(config, data, out, world, asked, validators or {}, observer or Silence())
-        changes = _agree(world, lambda: begin(out, config, fresh=fresh))
-        with closing(run):
+    with join() as world, listening() as asked, ExitStack() as held:
+        run = _Run(config, data, out, world, asked, validator, observer or Silence())
+
+        def claim() -> Mapping[str, object]:
+            held.enter_context(one_writer(out))
+            return begin(out, config, fresh=fresh)
+
+        changes = _agree(world, claim)
+        with closing(run), run.lost_others_told():
             run.resume(weights, changes)
             run.go()
             return run.finish()
 
 
-def _agree(world: World, begin: Callable[[], Mapping[str, object]]) -> Mapping[str, object]:
+def _agree(world: World, claim: Callable[[], Mapping[str, object]]) -> Mapping[str, object]:
     """Let the first process look; if it refuses, all of them end, and it alone says why."""
     changes: Mapping[str, object] = {}
     refusal: Exception | None = None
     if world.first:
         try:
-            changes = begin()
+            changes = claim()
         except (UserError, OSError) as error:
             refusal = error
     if world.total([float(refusal is not None)])[0]:
-        raise refusal or Failed("the first process refused the run; its sentence says why")
+        raise refusal or UserError("the first process refused the run; its sentence says why")
     return changes
 
 
@@ -102,11 +104,12 @@ class _Run:
         out: Path,
         world: World,
         asked: Asked,
-        validators: Mapping[str, Validator],
+        validator: Validator | None,
         observer: Observer,
     ) -> None:
         self.config, self.data, self.out, self.world, self.asked = config, data, out, world, asked
-        self.validators, self.observer = validators, observer
+        self.validator, self.observer = validator, observer
+        check_validation(config, data, validator)
         self.checkpoints = out / CHECKPOINTS
         self.belongings = Belongings(config, subword_files(data), data.languages, data.config.form)
         self.trainer = Trainer(config.model, config.train, world)
@@ -147,7 +150,7 @@ class _Run:
         while self.progress.step < settings.steps and not self._stale():
             started = perf_counter()
             step, number = next(steps), self.progress.step + 1
-            update = self._update(step, number)
+            update = self.trainer.update(step, number, self.asked.__bool__)
             self._account(step, update, perf_counter() - started)
             self.observer.step(number, update)
             last = number == settings.steps
@@ -166,13 +169,14 @@ class _Run:
                 )
 
     def finish(self) -> Path:
-        """Write the model that is used: the mean of the last checkpoints (section 6.1), or the moving average."""
+        """Write the model that is used: the mean of the last checkpoints (section 6.1), moving average or the best."""
         path, settings = self.out / MODEL, self.config.train
-        moving = None if settings.moving_average is None else self.trainer.evaluated_weights()
+        moving = settings.moving_average is not None
         if self.world.first:
-            chosen = checkpoint.last_regular(self.checkpoints, settings.checkpoint_every, settings.average_last)
-            weights = checkpoint.mean(self.checkpoints, chosen) if moving is None else moving
-            chosen = chosen if moving is None else chosen[-1:]
+            last = checkpoint.last_regular(self.checkpoints, settings.checkpoint_every, settings.average_last)
+            best = self.progress.best_step if settings.final == "best" else None
+            chosen = [best] if best is not None else last[-1:] if moving else last
+            weights = checkpoint.mean(self.checkpoints, chosen, moving=moving)
             text = card(self.config, self.data, chosen, self.out / LOG)
             with checkpoint.disk_room(path, self.checkpoints), whole_directory(path, replace=True) as temporary:
                 self.belongings.write(temporary, weights, card=text)
@@ -184,15 +188,18 @@ class _Run:
         if self.log is not None:
             self.log.close()
 
-    def _update(self, step: Step, number: int) -> Update:
+    @contextmanager
+    def lost_others_told(self) -> Iterator[None]:
+        """Turn what gloo or NCCL says when another process is gone into a sentence."""
         try:
-            return self.trainer.update(step, number, self.asked.__bool__)
+            yield
         except RuntimeError as error:
-            if self.world.size == 1 or not any(word in str(error) for word in ("gloo", "Connection", "NCCL", "peer")):
+            words = ("gloo", "Connection", "NCCL", "peer")
+            if isinstance(error, Failed) or self.world.size == 1 or not any(word in str(error) for word in words):
                 raise
             raise Failed(
-                f"{self.out}: another process of this run was lost at step {number} ({str(error).splitlines()[0]}); "
-                "start the run again, and it goes on from its newest checkpoint"
+                f"{self.out}: another process of this run was lost after step {self.progress.step} "
+                f"({str(error).splitlines()[0]}); start the run again, and it goes on from its newest checkpoint"
             ) from error
 
     def _account(self, step: Step, update: Update, seconds: float) -> None:
@@ -213,7 +220,8 @@ class _Run:
             window={key: now.window.get(key, 0.0) + sums.get(key, 0.0) for key in now.window.keys() | sums.keys()},
         )
         if not taken:
-            pairs = [pair for batch in step.batches for pair in batch.pairs]  # of this process; the position tells all
+            numbers = self.world.joined([number for batch in step.batches for pair in batch.pairs for number in pair])
+            pairs = list(zip(numbers[::2], numbers[1::2], strict=True))  # of all processes: corpus and number
             skipped = {"event": "skipped", "loss": str(update.loss), "norm": str(update.norm)}
             self._record({**skipped, "position": step.position, "pairs": pairs})
             self.observer.warn(f"step {now.step + 1}: loss or gradient is not finite; the batch is skipped")
@@ -245,28 +253,21 @@ class _Run:
         """Loss and perplexity on the validation set, and whatever else was asked for."""
         if self.data.valid is None or len(self.data.valid) == 0:
             return
-        model, settings = self.trainer.evaluated(), self.config.train
-        loss = nll = 0.0
-        tokens = 0
-        with torch.no_grad():
-            for batch in evaluation_batches(self.data.valid, settings.batch_tokens):
-                source_BS, target_BT = batch.source_BS.to(self.world.device), batch.target_BT.to(self.world.device)
-                features_BTD = model.features(source_BS, target_BT[:, :-1])
-                sums = smoothed_cross_entropy(
-                    features_BTD, model.projection_VD, target_BT[:, 1:], settings.label_smoothing
-                )
-                loss, nll, tokens = loss + sums.smoothed.item(), nll + sums.nll.item(), tokens + sums.tokens
-        now, mean = self.progress, nll / tokens
-        better = now.best_loss is None or mean < now.best_loss
-        figures = {name: validator(model) for name, validator in self.validators.items()} if self.world.first else {}
-        self.progress = replace(
-            now,
-            best_loss=mean if better else now.best_loss,
-            best_step=now.step if better else now.best_step,
-            stale=0 if better else now.stale + 1,
-        )
-        perplexity = math.exp(min(mean, 700.0))
-        record = {"event": "validation", "loss": loss / tokens, "nll": mean, "perplexity": perplexity, "best": better}
+        model, settings, now = self.trainer.evaluated(), self.config.train, self.progress
+        loss, nll = validation_losses(model, self.data.valid, settings.batch_tokens, settings.label_smoothing)
+        figures = dict(self.validator(model)) if self.validator is not None and self.world.first else {}
+        (bleu,) = self.world.total([float(figures.get("bleu", 0.0))])  # the others wait here
+        if settings.best == "bleu":
+            better = now.best_bleu is None or bleu > now.best_bleu
+        else:
+            better = now.best_loss is None or nll < now.best_loss
+        if better:
+            best_bleu = bleu if settings.bleu else None
+            self.progress = replace(now, best_step=now.step, best_loss=nll, best_bleu=best_bleu, stale=0)
+        else:
+            self.progress = replace(now, stale=now.stale + 1)
+        perplexity = math.exp(min(nll, 700.0))
+        record = {"event": "validation", "loss": loss, "nll": nll, "perplexity": perplexity, "best": better}
         self._record({**record, **figures})
 
     def _stale(self) -> bool:

@@ -5,14 +5,16 @@ import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tomli_w
 
 from regard.config import Config, parse, read
-from regard.data.prepared import Prepared
 from regard.errors import UserError
 from regard.files import MANIFEST, write_bytes
+
+if TYPE_CHECKING:  # `regard runs` has no use for arrays
+    from regard.data.prepared import Prepared
 
 RUN, LOG, CHECKPOINTS, MODEL = "run.toml", "log.jsonl", "checkpoints", "model"
 TENSORBOARD = "tensorboard"
@@ -22,6 +24,8 @@ MAY_CHANGE = {
     "data",
     "train.steps",
     "train.average_last",
+    "train.bleu",
+    "train.final",
     "train.keep_last",
     "train.log_every",
     "train.patience",
@@ -36,7 +40,7 @@ MAY_CHANGE = {
 }
 
 
-def settle(config: Config, data: Prepared) -> Config:
+def settle(config: Config, data: "Prepared") -> Config:
     """The configuration with everything that the data decides filled in."""
     model: dict[str, Any] = {"vocabulary": data.target_subwords.size}
     if data.source_subwords is not data.target_subwords:
@@ -45,7 +49,7 @@ def settle(config: Config, data: Prepared) -> Config:
     return parse({**values, "data": str(data.directory.resolve())}, "the run", {"model": model})
 
 
-def subword_files(data: Prepared) -> dict[str, bytes]:
+def subword_files(data: "Prepared") -> dict[str, bytes]:
     """What a model's folder needs to read and write text, by file name."""
     source, target = data.source_subwords, data.target_subwords
     if source is target:
