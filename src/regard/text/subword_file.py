@@ -8,6 +8,10 @@ same file.
     file     = piece* settings
     piece    = 0A length  0A length name  15 float  [18 type]       every length is under 128, so one byte
     settings = the bytes of settings()
+
+A model that came from elsewhere (imported.py) has a second shape: its ids are those of a vocabulary that two languages
+share, so a piece that only the other language has is there as unused; it need not have the bytes; and it has rules of
+its own, of which the settings keep three.
 """
 
 import re
@@ -17,6 +21,8 @@ from typing import Literal
 
 from regard.config import BOS, EOS, PAD, UNK
 from regard.errors import UserError
+from regard.text import charsmap
+from regard.text.protobuf import fields, message, number
 
 Kind = Literal["bpe", "unigram"]
 
@@ -30,10 +36,24 @@ UNKNOWN_SURFACE = "⁇"
 MARK = "\u2581"  # what sentencepiece writes for a space
 STAND_IN = "\ufdd0"  # what we hand it for a real U+2581: a noncharacter, so never in normalised text, nor in a piece
 
-NORMAL, UNKNOWN, CONTROL, BYTE = 1, 2, 3, 6  # ModelProto.SentencePiece.Type
+NORMAL, UNKNOWN, CONTROL, UNUSED, BYTE = 1, 2, 3, 5, 6  # ModelProto.SentencePiece.Type
 RESERVED = {PAD: ("<pad>", CONTROL), UNK: ("<unk>", UNKNOWN), BOS: ("<s>", CONTROL), EOS: ("</s>", CONTROL)}
 TAG = re.compile(r"<[^\s<>,\"▁\x00-\x1f\ud800-\udfff]+>")  # in brackets: the trainer cuts its text at every tag's name
 BYTES = [f"<0x{value:02X}>" for value in range(256)]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How somebody else's model prepares a text before it cuts it."""
+
+    charsmap: bytes
+    """What to write instead of some characters, compiled; or nothing."""
+    prefix: bool
+    """Whether a text begins with a space."""
+    squeeze: bool
+    """Whether spaces at the ends are dropped, and several are one."""
+    fallback: bool
+    """Whether bytes spell what no piece can."""
 
 
 @dataclass(frozen=True)
@@ -43,27 +63,60 @@ class Pieces:
     names: list[str]
     tags: tuple[str, ...]
     kind: Kind
+    rules: Rules | None = None
+    """Of a model that came from elsewhere."""
 
 
 def is_tag(name: str) -> bool:
     return TAG.fullmatch(name) is not None and len(name.encode()) <= LONGEST_TAG
 
 
-def settings(kind: Kind) -> bytes:
+def settings(kind: Kind, *, squeeze: bool = False) -> bytes:
     """The end of every file: what trainer_spec (field 2) and normalizer_spec (field 3) say besides their defaults."""
-    trainer = bytes([3 << 3, {"unigram": 1, "bpe": 2}[kind]])
-    for field, value in ((35, 1), (40, UNK), (41, BOS), (42, EOS), (43, PAD)):  # 35: byte_fallback; the others are ids
-        trainer += bytes([(field << 3) & 0x7F | 0x80, field >> 4, value])
-    surface = UNKNOWN_SURFACE.encode()
-    trainer += bytes([(44 << 3 | 2) & 0x7F | 0x80, 44 >> 4, len(surface)]) + surface
-    normaliser = b"\x0a\x08identity" + b"\x20\x00"  # name; remove_extra_whitespaces
-    return bytes([2 << 3 | 2, len(trainer)]) + trainer + bytes([3 << 3 | 2, len(normaliser)]) + normaliser
+    return _trainer(kind, fallback=True) + message(3, message(1, b"identity") + number(4, squeeze))
+
+
+def imported_settings(rules: Rules) -> bytes:
+    """The same of a model that came from elsewhere."""
+    compiled = message(2, rules.charsmap) if rules.charsmap else b""
+    normaliser = message(1, b"imported") + compiled + number(3, rules.prefix) + number(4, rules.squeeze)
+    return _trainer("unigram", fallback=rules.fallback) + message(3, normaliser)
+
+
+def _trainer(kind: Kind, *, fallback: bool) -> bytes:
+    trainer = number(3, {"unigram": 1, "bpe": 2}[kind])
+    for field, value in ((35, fallback), (40, UNK), (41, BOS), (42, EOS), (43, PAD)):  # byte_fallback, then the ids
+        trainer += number(field, value)
+    return message(2, trainer + message(44, UNKNOWN_SURFACE.encode()))
+
+
+def piece(name: str, score: float, kind: int) -> bytes:
+    """One piece as it stands in a file."""
+    content = message(1, name.encode()) + b"\x15" + struct.pack("<f", score)
+    return message(1, content if kind == NORMAL else content + number(3, kind))
 
 
 def rebuild(trained: bytes, kind: Kind) -> bytes:
     """What sentencepiece's trainer wrote, in our shape: its pieces, our settings."""
     _, end = _walk(trained)
     return trained[:end] + settings(kind)
+
+
+def lent(content: bytes) -> bytes:
+    """A file of ours for programs that don't normalise text: it makes one space of several, and none at the ends."""
+    _, end = _walk(content)
+    kind, rules = _settings(content[end:])
+    return content[:end] + settings(kind, squeeze=True) if rules is None else content
+
+
+def returned(content: bytes) -> bytes:
+    """A file that was lent, as it was before; any other as it is."""
+    kinds: tuple[Kind, ...] = ("bpe", "unigram")
+    for kind in kinds:
+        end = settings(kind, squeeze=True)
+        if content.endswith(end):
+            return content.removesuffix(end) + settings(kind)
+    return content
 
 
 def read(content: bytes, origin: str) -> Pieces:
@@ -73,16 +126,15 @@ def read(content: bytes, origin: str) -> Pieces:
     try:
         records, end = _walk(content)
         names = [name.decode() for name, _, _ in records]
-        kind = _kind(content[end:])
-        tags = _check([kind for _, _, kind in records], names)
-        _check_learned(names[len(RESERVED) + len(tags) + len(BYTES) :])
+        kind, rules = _settings(content[end:])
+        tags = _check([kind for _, _, kind in records], names, rules)
         if not all(abs(score) <= LARGEST_SCORE for _, score, _ in records):  # false for NaN too
             raise _UnsoundError("a score is out of range")
     except (_UnsoundError, UnicodeDecodeError, IndexError, struct.error) as error:
         reason = str(error) if isinstance(error, _UnsoundError) else "it is damaged"
         message = f"{origin}: not a subword model that regard wrote ({reason}); restore it from a copy or prepare again"
         raise UserError(message) from None
-    return Pieces(names, tags, kind)
+    return Pieces(names, tags, kind, rules)
 
 
 class _UnsoundError(Exception):
@@ -112,35 +164,68 @@ def _walk(content: bytes) -> tuple[list[tuple[bytes, float, int]], int]:
     return records, at
 
 
-def _kind(end: bytes) -> Kind:
+def _settings(end: bytes) -> tuple[Kind, Rules | None]:
     kinds: tuple[Kind, ...] = ("bpe", "unigram")
     for kind in kinds:
         if end == settings(kind):
-            return kind
-    raise _UnsoundError("its settings are not ours")
+            return kind, None
+    rules = _rules(end)
+    if rules is None or end != imported_settings(rules):
+        raise _UnsoundError("its settings are not ours")
+    if rules.charsmap and not charsmap.sound(rules.charsmap):
+        raise _UnsoundError("its normalisation rules lead nowhere")
+    return "unigram", rules
 
 
-def _check(kinds: list[int], names: list[str]) -> tuple[str, ...]:
-    """Require the reserved tokens, then tags, then the 256 bytes, then only what was learned; give back the tags."""
+def _rules(end: bytes) -> Rules | None:
+    """What the end of an imported model would say if it is one, to be written again and compared."""
+    try:
+        parts = {field: dict(fields(content)) for field, content in fields(end) if isinstance(content, bytes)}
+    except ValueError:
+        return None
+    trainer, normaliser = parts.get(2, {}), parts.get(3, {})
+    compiled = normaliser.get(2, b"")
+    if not isinstance(compiled, bytes):
+        return None
+    return Rules(compiled, normaliser.get(3) == 1, normaliser.get(4) == 1, trainer.get(35) == 1)
+
+
+def _check(kinds: list[int], names: list[str], rules: Rules | None) -> tuple[str, ...]:
+    """Require the reserved tokens, then tags, then what was learned, after the 256 bytes; give back the tags."""
     first = len(RESERVED)
     count = next((index for index, kind in enumerate(kinds[first:]) if kind != CONTROL), 0)
-    layout = [RESERVED[index] for index in range(first)]
-    layout += [(name, CONTROL) for name in names[first : first + count]] + [(name, BYTE) for name in BYTES]
+    layout = [RESERVED[index] for index in range(first)] + [(name, CONTROL) for name in names[first : first + count]]
+    if rules is None:
+        layout += [(name, BYTE) for name in BYTES]
     if list(zip(names, kinds, strict=True))[: len(layout)] != layout:
         raise _UnsoundError("the reserved tokens or the bytes are not where they belong")
     if not all(map(is_tag, names[first : first + count])):
         raise _UnsoundError("a tag is not of the form <name>")
-    if any(kind != NORMAL for kind in kinds[len(layout) :]):
-        raise _UnsoundError("a learned piece has a special type")
     if len(set(names)) != len(names):
         raise _UnsoundError("a piece is there twice")
+    if rules is None:
+        _check_learned(kinds[len(layout) :], names[len(layout) :])
+    else:
+        _check_imported(kinds[len(layout) :], names[len(layout) :], rules)
     return tuple(names[first : first + count])
 
 
-def _check_learned(names: list[str]) -> None:
+def _check_learned(kinds: list[int], names: list[str]) -> None:
+    if any(kind != NORMAL for kind in kinds):
+        raise _UnsoundError("a learned piece has a special type")
     if any(not 0 < len(name) <= LONGEST_PIECE for name in names):
         raise _UnsoundError("a piece is empty or too long")
     if MARK not in names:
         raise _UnsoundError("it can't spell a space")
     if any(STAND_IN in name or "\0" in name for name in names):
         raise _UnsoundError("a piece has a character that text never has")
+
+
+def _check_imported(kinds: list[int], names: list[str], rules: Rules) -> None:
+    if not set(kinds) <= {NORMAL, UNUSED, BYTE}:
+        raise _UnsoundError("a learned piece has a special type")
+    spelling = {name for name, kind in zip(names, kinds, strict=True) if kind == BYTE}
+    if spelling != (set(BYTES) if rules.fallback else set()):
+        raise _UnsoundError("the bytes are not complete")
+    if any(not name or "\0" in name for name in names):
+        raise _UnsoundError("a piece is empty or has a character that text never has")

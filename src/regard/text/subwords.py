@@ -5,7 +5,7 @@ The ids are, in this order: PAD, UNK, BOS, EOS; the tags; the 256 bytes, which s
 
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
@@ -38,6 +38,12 @@ class Subwords:
         self._origin = origin
         self._names = found.names
         self._first_byte = len(subword_file.RESERVED) + len(found.tags)
+        self._imported = found.rules is not None
+        self._numbers = (
+            {name: number for number, name in enumerate(found.names) if number >= self._first_byte}
+            if self._imported
+            else {}
+        )
         try:
             self._processor = SentencePieceProcessor(model_proto=content)
         except (RuntimeError, ValueError) as error:
@@ -115,6 +121,8 @@ class Subwords:
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Each normalised text as ids, without BOS and EOS. No text can spell a reserved token."""
         texts = _encodable(texts)
+        if self._imported:
+            return self._encode_imported(texts)
         marked = [index for index, text in enumerate(texts) if MARK in text]
         for index in marked:
             texts[index] = texts[index].replace(STAND_IN, "\ufffd").replace(MARK, STAND_IN)
@@ -123,6 +131,14 @@ class Subwords:
         for index in marked:
             self._spell_marks(ids[index])
         return ids
+
+    def _encode_imported(self, texts: list[str]) -> list[list[int]]:
+        """By the names of pieces: what the source's pieces don't know may be one of the target's, and has its id then.
+
+        So do the tokenizers that such models come with. A real U+2581 is a space to them.
+        """
+        cut: list[list[str]] = [self._processor.Encode(text, out_type=str) for text in texts]
+        return [[self._numbers.get(name, UNK) for name in names] for names in cut]
 
     def _spell_marks(self, ids: list[int]) -> None:
         """Put the bytes of U+2581, which sentencepiece would have read as a space, where those of its stand-in are."""
@@ -143,6 +159,18 @@ class Subwords:
         """Each id as its piece, to show: a space is ▁, a byte is <0xE2>."""
         assert all(number >= 0 for number in ids), "an id is negative"
         return [self._names[number] for number in ids]
+
+
+def source_and_target(files: Mapping[str, bytes]) -> tuple[Subwords, Subwords]:
+    """The vocabularies of a saved model from its files: `subwords.model`, or one named for each side."""
+    both = files.get("subwords.model")
+    source, target = (files.get(f"{side}.subwords.model", both) for side in ("source", "target"))
+    if source is None or target is None:
+        raise UserError("the model has no subwords, so it can't read text; give a model that `regard train` wrote")
+    return (
+        Subwords.from_bytes(source, "the model's source subwords"),
+        Subwords.from_bytes(target, "the model's target subwords"),
+    )
 
 
 class _Stream:

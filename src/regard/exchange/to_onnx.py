@@ -1,0 +1,242 @@
+"""A saved model as two ONNX graphs: the encoder, and a step of the decoder that is given what came before.
+
+A program needs onnxruntime and sentencepiece then, and no torch. The loop around the graphs is the program's; the card
+in the folder has one, and a test runs it from there. The graphs hold attention as its equation is written.
+
+Shapes: B sentences, S source positions, P target positions passed, T further ones, L decoder layers, H heads, K = d_k,
+V = d_v, N tokens of the vocabulary.
+"""
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard import __version__
+from regard.config import BOS, EOS, PAD, UNK
+from regard.errors import UserError
+from regard.files import whole_directory, write_bytes, write_json
+from regard.model.cache import Cache, KeyValue
+from regard.model.positions import TABLE
+from regard.model.saved import CARD, Saved, load_model
+from regard.model.transformer import Transformer
+from regard.text.subword_file import lent
+
+OPSET = 20
+FREE = "BSPT"  # the dimensions that a graph does not fix
+ENCODER = ("source_BS",), ("memory_key_LBHSK", "memory_value_LBHSV", "mask_BS")
+DECODER = ("tokens_BT", "past_key_LBHPK", "past_value_LBHPV", *ENCODER[1]), ("logits_BTN", "key_LBHPK", "value_LBHPV")
+
+CONTRACT = """
+## Use with onnxruntime
+
+Both graphs work on any number of sentences, padded with {pad}; a decoder's step takes one token of each, or several.
+
+```python
+import json
+from pathlib import Path
+
+import numpy as np
+from onnxruntime import InferenceSession
+from sentencepiece import SentencePieceProcessor
+
+config = json.loads(Path("config.json").read_text(encoding="utf-8"))
+encoder, decoder = InferenceSession("encoder.onnx"), InferenceSession("decoder.onnx")
+source, target = (SentencePieceProcessor(model_file=config["subwords"][side]) for side in ("source", "target"))
+
+
+def translate(text):
+    \"\"\"The most probable token at every step; `text` is in the form {form}.\"\"\"
+    ids = source.Encode(text)
+    names = ("memory_key_LBHSK", "memory_value_LBHSV", "mask_BS")
+    memory = dict(zip(names, encoder.run(names, {{"source_BS": np.array([[*ids, config["eos"]]])}})))
+    key, value = memory["memory_key_LBHSK"][:, :, :, :0], memory["memory_value_LBHSV"][:, :, :, :0]
+    tokens = [config["bos"]]
+    while len(tokens) <= len(ids) + config["decode"]["extra_length"]:
+        past = {{"past_key_LBHPK": key, "past_value_LBHPV": value}}
+        logits, key, value = decoder.run(None, {{"tokens_BT": np.array([tokens[-1:]]), **past, **memory}})
+        logits[..., [config["pad"], config["unk"], config["bos"]]] = -np.inf
+        tokens.append(int(logits[0, -1].argmax()))
+        if tokens[-1] == config["eos"]:
+            break
+    return target.Decode(tokens)
+
+
+print(translate("A text."))
+```
+"""
+
+
+def export_onnx(model_folder: Path, out: Path) -> None:
+    """Write the folder whole or not at all."""
+    if find_spec("onnx") is None or find_spec("onnxscript") is None:
+        raise UserError("exporting to ONNX needs two more packages; install them with: pip install 'regard[onnx]'")
+    saved = load_model(model_folder)
+    if not isinstance(saved.model, Transformer):
+        raise UserError(
+            f"{model_folder}: only a Transformer can be exported to ONNX, and it is {saved.config.architecture}"
+        )
+    files = _subwords(saved, model_folder)
+    card = (model_folder / CARD).read_text(encoding="utf-8")
+    source_BS = torch.full((3, 7), EOS)
+    encoder, decoder = _Encode(saved.model).eval(), _Step(saved.model).eval()
+    with whole_directory(out) as temporary, torch.no_grad():
+        _write(temporary / "encoder.onnx", encoder, (source_BS,), *ENCODER)
+        memory = encoder(source_BS)
+        past = tuple(part[:, :, :, :5].clone() for part in memory[:2])  # a view would be traced as one
+        _write(temporary / "decoder.onnx", decoder, (torch.full((3, 4), BOS), *past, *memory), *DECODER)
+        write_json(temporary / "config.json", _description(saved, files))
+        for name, content in saved.subwords.items():
+            write_bytes(temporary / name, lent(content))
+        write_bytes(temporary / CARD, (card + CONTRACT.format(pad=PAD, form=saved.form)).encode())
+
+
+class _Encode(nn.Module):
+    """From the source to all that the decoder will ask of it: keys and values for every layer."""
+
+    def __init__(self, model: Transformer) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, source_BS: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        memory, _ = self.model._encode(source_BS, weights=True)
+        return *_stacked(list(self.model._memories(memory))), memory.mask_BS
+
+
+class _Step(nn.Module):
+    """From T tokens, and the keys and values of the P before them, to logits and the keys and values of all."""
+
+    def __init__(self, model: Transformer) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(
+        self,
+        tokens_BT: Tensor,
+        past_key_LBHPK: Tensor,
+        past_value_LBHPV: Tensor,
+        memory_key_LBHSK: Tensor,
+        memory_value_LBHSV: Tensor,
+        mask_BS: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        pasts = tuple(_Past.of(pair) for pair in _layers(past_key_LBHPK, past_value_LBHPV))
+        memories = tuple(_layers(memory_key_LBHSK, memory_value_LBHSV))
+        features_BTD, caches, _ = self.model._decode(tokens_BT, pasts, memories, mask_BS, weights=True)
+        return self.model.logits(features_BTD), *_stacked([cache.content for cache in caches])
+
+
+@dataclass(frozen=True)
+class _Past(Cache):
+    """A cache that concatenates, for a graph has no memory to share."""
+
+    pair: KeyValue | None = None
+
+    @classmethod
+    def of(cls, pair: KeyValue) -> "_Past":
+        return cls(None, pair.key_BHSK.shape[2], pair)
+
+    def append(self, new: KeyValue) -> "_Past":
+        return _Past.of(KeyValue(*(torch.cat(both, dim=2) for both in zip(self.content, new, strict=True))))
+
+    @property
+    def content(self) -> KeyValue:
+        assert self.pair is not None
+        return self.pair
+
+
+def _layers(key_LBHSK: Tensor, value_LBHSV: Tensor) -> Iterator[KeyValue]:
+    return map(KeyValue, key_LBHSK.unbind(0), value_LBHSV.unbind(0))
+
+
+def _stacked(pairs: list[KeyValue]) -> tuple[Tensor, Tensor]:
+    return torch.stack([pair.key_BHSK for pair in pairs]), torch.stack([pair.value_BHSV for pair in pairs])
+
+
+def _write(
+    path: Path, module: nn.Module, examples: tuple[Tensor, ...], inputs: tuple[str, ...], outputs: tuple[str, ...]
+) -> None:
+    """Trace a module and write its graph; the letters of an input's name say which of its dimensions are free."""
+    free = {name: _free(name) for name in inputs}
+    with _quiet():
+        program = torch.onnx.export(
+            module,
+            examples,
+            input_names=inputs,
+            output_names=outputs,
+            dynamic_shapes=free,
+            opset_version=OPSET,
+            dynamo=True,
+            verbose=False,
+        )
+        assert program is not None
+        program.save(path)
+
+
+def _free(name: str) -> dict[int, str]:
+    letters = name.rpartition("_")[2]
+    return {place: letter for place, letter in enumerate(letters) if letter in FREE}
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Torch tells of packages that it does not find and of its own old ways; neither is for who exports."""
+    log = logging.getLogger("torch.onnx")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        log.setLevel(level)
+
+
+def _subwords(saved: Saved, folder: Path) -> dict[str, str]:
+    """Which file cuts the text of each side."""
+    both = "subwords.model" if "subwords.model" in saved.subwords else None
+    files = {}
+    for side in ("source", "target"):
+        own = f"{side}.subwords.model"
+        name = own if own in saved.subwords else both
+        if name is None:
+            raise UserError(f"{folder}: has no subwords, so nobody could read its output; give a trained model")
+        files[side] = name
+    return files
+
+
+def _description(saved: Saved, subwords: dict[str, str]) -> dict[str, Any]:
+    config = saved.config
+    longest = {"sinusoidal": TABLE, "rotary": TABLE, "learned": config.max_length}.get(config.positions)
+    return {
+        "regard": __version__,
+        "opset": OPSET,
+        "languages": {"source": saved.languages[0], "target": saved.languages[1]},
+        "form": saved.form,
+        "subwords": subwords,
+        "pad": PAD,
+        "unk": UNK,
+        "bos": BOS,
+        "eos": EOS,
+        "longest": longest,
+        "shapes": {
+            "B": "sentences",
+            "S": "source positions",
+            "P": "target positions passed",
+            "T": "further target positions",
+            "L": config.decoder_layers,
+            "H": config.heads,
+            "K": config.d_k,
+            "V": config.d_v,
+            "N": config.vocabulary,
+        },
+        "encoder": {"inputs": ENCODER[0], "outputs": ENCODER[1]},
+        "decoder": {"inputs": DECODER[0], "outputs": DECODER[1]},
+        "decode": saved.decode.model_dump(),
+    }

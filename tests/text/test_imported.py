@@ -1,0 +1,129 @@
+"""Another's sentencepiece model in our shape cuts text as before, and is as hard to deceive as one of ours."""
+
+import io
+from itertools import pairwise
+
+import pytest
+from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
+from tests.text.conftest import HOSTILE
+
+from regard.config import UNK
+from regard.errors import UserError
+from regard.text import imported, subword_file
+from regard.text.subword_file import RESERVED, lent, returned
+from regard.text.subwords import Subwords
+
+OTHERS = ["漢", "漢字", "▁only▁theirs"]
+TAGS = ["<2kor>"]
+
+
+def trained(sentences: list[str], **settings: object) -> bytes:
+    writer = io.BytesIO()
+    options = {"model_type": "unigram", "vocab_size": 300, "minloglevel": 5, "hard_vocab_limit": False, **settings}
+    SentencePieceTrainer.Train(sentence_iterator=iter(sentences), model_writer=writer, **options)
+    return writer.getvalue()
+
+
+def renumbered(content: bytes) -> tuple[bytes, list[str]]:
+    """In our shape, with pieces of another language among its own, in another order."""
+    foreign = imported.read(content, "theirs")
+    names = [*(name for name, _ in RESERVED.values()), *TAGS, *OTHERS, *sorted(foreign.pieces)]
+    return imported.write(names, len(TAGS), foreign), names
+
+
+@pytest.fixture(
+    scope="module",
+    params=[{}, {"normalization_rule_name": "identity"}, {"byte_fallback": True, "vocab_size": 600}],
+    ids=["nfkc", "identity", "bytes"],
+)
+def theirs(request: pytest.FixtureRequest, sentences: list[str]) -> bytes:
+    return trained(sentences, **request.param)
+
+
+def test_text_is_cut_as_before(theirs: bytes, sentences: list[str]) -> None:
+    content, names = renumbered(theirs)
+    processor, ours = SentencePieceProcessor(model_proto=theirs), Subwords.from_bytes(content, "ours")
+    assert ours.size == len(names) and ours.tags == tuple(TAGS)
+    texts = [*sentences[:60], *(text for text in HOSTILE if not any("\ud800" <= c <= "\udfff" for c in text))]
+    texts += ["漢 apples 漢字 漢字漢", "<2kor> <s> apples"]
+    numbers = {name: number for number, name in enumerate(names) if number >= len(RESERVED) + len(TAGS)}
+    expected = [[numbers.get(name, UNK) for name in processor.Encode(text, out_type=str)] for text in texts]
+    assert ours.encode(texts) == expected
+    plain = [number for row in expected[:60] for number in row]
+    assert ours.decode(plain) == processor.Decode([processor.PieceToId(names[number]) for number in plain])
+
+
+def test_pieces_of_the_other_language_can_be_read_but_are_not_made(theirs: bytes) -> None:
+    content, names = renumbered(theirs)
+    ours = Subwords.from_bytes(content, "ours")
+    assert ours.decode([names.index("漢字"), names.index("▁only▁theirs")]) == "漢字 only theirs"
+    assert names.index("▁only▁theirs") not in ours.encode(["only theirs"])[0]
+
+
+def test_no_text_spells_a_reserved_token(theirs: bytes) -> None:
+    ours = Subwords.from_bytes(renumbered(theirs)[0], "ours")
+    for row in ours.encode(["<s></s><pad><2kor>", "</s>", "<2kor>"]):
+        assert all(number == UNK or number >= len(RESERVED) + len(TAGS) for number in row)
+
+
+def test_the_shape_is_strict(theirs: bytes) -> None:
+    content, _ = renumbered(theirs)
+    Subwords.from_bytes(content, "ours")
+    damaged = {
+        "cut": content[:-1],
+        "longer": content + b"\0",
+        "twice": content + content,
+        "other settings": content.replace(b"imported", b"exported"),
+        "a piece twice": content.replace(
+            subword_file.piece("漢字", 0.0, subword_file.UNUSED), subword_file.piece("漢", 0.0, subword_file.UNUSED)
+        ),
+        "their own file": theirs,
+        "a control in the middle": content.replace(
+            subword_file.piece("漢", 0.0, subword_file.UNUSED), subword_file.piece("漢", 0.0, subword_file.CONTROL)
+        ),
+    }
+    for name, bad in damaged.items():
+        with pytest.raises(UserError, match="bad: not a subword model that regard wrote"):
+            Subwords.from_bytes(bad, "bad")
+            pytest.fail(name)
+
+
+def test_damaged_rules_are_refused(sentences: list[str]) -> None:
+    content, _ = renumbered(trained(sentences))
+    rules = subword_file.read(content, "ours").rules
+    assert rules is not None
+    bad = bytearray(rules.charsmap)
+    bad[4:8] = b"\xff\xff\xff\x7f"  # the root leads outside
+    with pytest.raises(UserError, match="lead nowhere"):
+        Subwords.from_bytes(content.replace(rules.charsmap, bytes(bad)), "bad")
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"model_type": "bpe"}, "not a unigram model"),
+        ({"model_type": "char"}, "not a unigram model"),
+        ({"treat_whitespace_as_suffix": True}, "spaces after words"),
+        ({"user_defined_symbols": ["☃"]}, "symbols that somebody defined"),
+    ],
+)
+def test_what_our_shape_can_not_hold_is_refused(sentences: list[str], settings: dict[str, object], reason: str) -> None:
+    with pytest.raises(UserError, match=reason):
+        imported.read(trained(sentences, **settings), "theirs")
+
+
+def test_any_cut_of_a_model_is_read_or_refused(theirs: bytes) -> None:
+    for begin, end in pairwise(range(0, len(theirs), len(theirs) // 40)):
+        for content in (theirs[:end], theirs[begin:end]):
+            try:
+                imported.read(content, "cut")
+            except UserError as error:
+                assert str(error).startswith("cut: ")
+
+
+def test_a_lent_file_makes_one_space_of_several_and_is_returned_as_it_was(subwords: Subwords) -> None:
+    content = lent(subwords.content)
+    assert content != subwords.content and returned(content) == subwords.content
+    assert returned(subwords.content) == subwords.content
+    processor = SentencePieceProcessor(model_proto=content)
+    assert processor.Encode("  two   words ") == subwords.encode(["two words"])[0]
