@@ -14,12 +14,13 @@ ALLOWED: dict[str, set[str]] = {
     "data": {"text"},
     "model": set(),
     "train": {"data", "model"},
-    "decode": {"model", "text"},
+    "exchange": {"model", "text"},
+    "decode": {"model", "text", "exchange"},
     "evaluate": {"decode", "model", "data", "text"},
     "look": {"decode", "model", "text"},
     "serve": {"decode", "model", "text"},
     "paper": {"text", "data", "model", "train", "decode", "evaluate", "look"},
-    "cli": {"text", "data", "model", "train", "decode", "evaluate", "look", "serve", "paper"},
+    "cli": {"text", "data", "model", "train", "exchange", "decode", "evaluate", "look", "serve", "paper"},
 }
 LIBRARIES: dict[str, set[str]] = {"text": {"sentencepiece"}}  # rooms that may use no others
 CONCRETE = {"transformer", "recurrent", "convolutional"}

@@ -17,7 +17,7 @@ _PUBLIC = {
     "normalise": "regard.text.normalise",
     "Prepared": "regard.data.prepared",
     "prepare": "regard.data.prepare",
-    "load": "regard.decode.translator",
+    "load": "regard.decode.load",
     "load_model": "regard.model.saved",
     "save_model": "regard.model.saved",
 }

@@ -6,10 +6,14 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 from tests.cli.command import Run, folder, saved, sentences, subwords, translator  # noqa: F401
 from tests.text.conftest import HOSTILE
 
+from regard.config import EOS, Config
 from regard.decode.translator import Translator
+from regard.model.build import build
+from regard.model.saved import Saved, save_model
 
 
 @pytest.fixture
@@ -139,14 +143,22 @@ def test_a_reader_that_leaves(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_ten_thousand_nasty_lines_through_a_pipe_in_bounded_memory(folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+def test_ten_thousand_nasty_lines_through_a_pipe_in_bounded_memory(saved: Saved, tmp_path: Path, engine: str) -> None:
     """As many lines out as in; ten times the lines take hardly more memory."""
+    model = build(saved.config)
+    model.load_state_dict(saved.model.state_dict())
+    with torch.no_grad():
+        model.projection_VD[EOS] += 1.0  # most outputs end by themselves, and so stay with their engine
+    folder = tmp_path / "model"
+    save_model(folder, model, Config(model=saved.config, decode=saved.decode), saved.subwords)
     hostile = [line.encode("utf-8", "surrogatepass").replace(b"\n", b" ") for line in HOSTILE[1:]]
     hostile += [b"", b"z" * 20_000, b"\xff\x00", "같은 말. ".encode() * 50]
     peaks = []
     for count in (1000, 10_000):
         lines = [hostile[at % len(hostile)] if at % 5 == 0 else b"Line %d." % at for at in range(count)]
         command = [sys.executable, "-m", "regard", "translate", "--model", str(folder), "--beam", "1"]
+        command += ["--engine", engine]
         with (tmp_path / "out").open("wb") as out:
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out)
             assert process.stdin is not None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from regard.config import BOS, EOS, PAD, DecodeConfig, ModelConfig
+from regard.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
 from regard.decode.length_penalty import normalised
 from regard.decode.translator import Translator
 from regard.model.build import build
@@ -127,6 +127,22 @@ def subwords() -> Subwords:
     return Subwords.train(sentences(), 400)
 
 
+def like_trained(model: Seq2Seq) -> None:
+    """Make PAD, UNK and BOS as improbable as training does.
+
+    What the last norm makes of a position has the mean 0, so with a bias of 1 the sum of a projection's row is the
+    logit's own bias.
+    """
+    weights = dict(model.named_parameters())
+    last = max(name for name in weights if name.startswith("decoder.")).split(".")[1]
+    norm = "decoder_norm" if "decoder_norm.bias" in weights else f"decoder.{last}.around_feed_forward.norm"
+    with torch.no_grad():
+        weights[f"{norm}.bias"].fill_(1.0)
+        rows_VD = model.projection_VD
+        rows_VD -= rows_VD.mean(1, keepdim=True)
+        rows_VD[[PAD, UNK, BOS]] = -50.0 / rows_VD.shape[1]
+
+
 @pytest.fixture(scope="session")
 def saved(subwords: Subwords) -> Saved:
     """An untrained model that can read and write, and writes no more than a few tokens."""
@@ -136,6 +152,7 @@ def saved(subwords: Subwords) -> Saved:
     )
     model = build(config).eval().requires_grad_(False)
     model.projection_VD.mul_(3.0)
+    like_trained(model)
     decode = DecodeConfig(beam=2, extra_length=3)
     return Saved(model, config, decode, ("en", "de"), "NFC", {"subwords.model": subwords.content})
 

@@ -12,8 +12,9 @@ from regard.config import Config, DecodeConfig, ModelConfig
 from regard.decode import translator as module
 from regard.decode.engines import Progress, Request, TorchEngine, batches, padded, quiet
 from regard.decode.hypothesis import Hypothesis
+from regard.decode.load import load
 from regard.decode.sampling import Sampling
-from regard.decode.translator import Options, Translator, load, windows
+from regard.decode.translator import Options, Translator, windows
 from regard.errors import UserError
 from regard.model.build import build
 from regard.model.saved import Saved, save_model

@@ -24,7 +24,9 @@ def evaluate(
     baseline: Annotated[
         str | None, typer.Option(metavar="FILE", help="Another system's, to compare with by paired bootstrap.")
     ] = None,
-    engine: Annotated[str, typer.Option(help="What computes: torch.")] = "torch",
+    engine: Annotated[
+        str, typer.Option(help="What computes: torch, ctranslate2 (on a CPU), or auto for the faster that can.")
+    ] = "auto",
     device: Annotated[str, typer.Option(help="Where: cpu, cuda, cuda:1.")] = "cpu",
     beam: Annotated[int | None, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = None,
     alpha: Annotated[float | None, typer.Option(help="Exponent of the length penalty.")] = None,
@@ -43,8 +45,8 @@ def evaluate(
 
     Files may be compressed; `regard translate` makes the same translations.
     """
-    from regard.decode.engines import BATCH_TOKENS
-    from regard.decode.translator import Options, load
+    from regard.decode.load import load
+    from regard.decode.translator import Options
     from regard.errors import UserError
     from regard.evaluate.aligned import read_aligned
     from regard.evaluate.report import report
@@ -66,11 +68,10 @@ def evaluate(
     else:
         assert model and sources is not None
         translator = load(*model, engine=engine, device=device)
-        options = Options(
-            beam=beam, alpha=alpha, target=target, split=not no_split, batch_tokens=batch_tokens or BATCH_TOKENS
-        )
+        options = Options(beam=beam, alpha=alpha, target=target, split=not no_split, batch_tokens=batch_tokens)
         hypotheses = _translated(translator, sources, options)
-        perplexity = _perplexity(translator, sources, right[0], options)
+        if translator.has_weights:
+            perplexity = _perplexity(translator, sources, right[0], options)
     if out is not None:
         out.write_text("".join(f"{line}\n" for line in hypotheses), encoding="utf-8")
     others = None if baseline is None else lines[baseline]
@@ -93,9 +94,14 @@ def _translated(translator: "Translator", sources: list[str], options: "Options"
 
 
 def _perplexity(translator: "Translator", sources: list[str], reference: list[str], options: "Options") -> float:
+    from regard.decode.engines import BATCH_TOKENS
     from regard.evaluate.perplexity import perplexity, score_texts
 
     scored = score_texts(
-        translator, sources, reference, target_language=options.target, batch_tokens=options.batch_tokens
+        translator,
+        sources,
+        reference,
+        target_language=options.target,
+        batch_tokens=options.batch_tokens or BATCH_TOKENS,
     )
     return perplexity(scored)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli import average, demo, evaluate, model, prepare, runs, score, train, translate
+from regard.cli import average, demo, evaluate, export, import_, model, prepare, runs, score, train, translate
 from regard.cli.variadic import VariadicCommand
 
 app = typer.Typer(
@@ -27,6 +27,8 @@ app.command("translate")(translate.translate)
 app.command("evaluate")(evaluate.evaluate)
 app.command("score")(score.score)
 app.command("average")(average.average)
+app.command("export")(export.export)
+app.command("import")(import_.import_)
 app.command("runs")(runs.runs)
 app.command("model")(model.model)
 app.command("demo")(demo.demo)

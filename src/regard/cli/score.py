@@ -27,7 +27,7 @@ def score(
     """
     from regard.cli.progress import sentences_done
     from regard.decode.engines import BATCH_TOKENS
-    from regard.decode.translator import load
+    from regard.decode.load import load
     from regard.errors import UserError
     from regard.evaluate.aligned import read_aligned
     from regard.evaluate.perplexity import perplexity, score_texts
@@ -37,7 +37,7 @@ def score(
     if source is None or target is None:
         raise UserError("--source and --target are both needed; name two files aligned by line")
     sources, targets = read_aligned([source, target])
-    translator = load(*model, device=device)
+    translator = load(*model, engine="torch", device=device)
     with sentences_done(len(sources)) as progress:
         scored = score_texts(
             translator,

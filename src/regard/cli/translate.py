@@ -24,7 +24,9 @@ def translate(
     model: Annotated[
         list[Path] | None, typer.Option(help="The folder of a model; of several, probabilities are averaged.")
     ] = None,
-    engine: Annotated[str, typer.Option(help="What computes: torch.")] = "torch",
+    engine: Annotated[
+        str, typer.Option(help="What computes: torch, ctranslate2 (on a CPU), or auto for the faster that can.")
+    ] = "auto",
     device: Annotated[str, typer.Option(help="Where: cpu, cuda, cuda:1.")] = "cpu",
     beam: Annotated[int | None, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = None,
     alpha: Annotated[float | None, typer.Option(help="Exponent of the length penalty.")] = None,
@@ -58,8 +60,8 @@ def translate(
     What is not said is as the model's own settings are. A line in is a line out; a blank one stays blank.
     """
     from regard.cli.progress import sentences_done
-    from regard.decode.engines import BATCH_TOKENS
-    from regard.decode.translator import Options, load
+    from regard.decode.load import load
+    from regard.decode.translator import Options
     from regard.errors import UserError
 
     if not model:
@@ -78,7 +80,8 @@ def translate(
         target=target,
         split=not no_split,
         alignment=alignment,
-        batch_tokens=batch_tokens or BATCH_TOKENS,
+        token_scores=format_ == "jsonl" or n_best is not None,
+        batch_tokens=batch_tokens,
     )
     translator = load(*model, engine=engine, device=device)
     _check_source(translator, source)

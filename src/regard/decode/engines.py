@@ -39,7 +39,10 @@ class Request:
     no_repeat: int = 0
     prefix: tuple[int, ...] = ()
     """What every output begins with."""
-    batch_tokens: int = BATCH_TOKENS
+    token_scores: bool = False
+    """Exact scores, token by token; without it an engine may leave them out, and round the others."""
+    batch_tokens: int | None = None
+    """Source tokens computed at once, padding included; None for what suits the engine."""
 
 
 def quiet(_: int) -> None:
@@ -70,7 +73,7 @@ class TorchEngine:
         training = self.model.training
         self.model.eval()
         try:
-            for batch in batches([len(source) for source in sources], request.batch_tokens):
+            for batch in batches([len(source) for source in sources], request.batch_tokens or BATCH_TOKENS):
                 chosen = [sources[number] for number in batch]
                 for number, hypotheses in zip(batch, self._search(chosen, request), strict=True):
                     found[number] = hypotheses

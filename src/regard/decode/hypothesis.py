@@ -17,7 +17,10 @@ class Hypothesis:
     log_probability: float
     """Of the tokens and of EOS after them, given the source."""
     token_scores: tuple[float, ...]
-    """The log probability of each token, and last that of EOS: one more than there are tokens."""
+    """The log probability of each token, and last that of EOS: one more than there are tokens.
+
+    None at all from an engine that computes them only on request (Request.token_scores).
+    """
 
 
 def finished(tokens: list[int], token_scores: list[float], log_probability: float, config: DecodeConfig) -> Hypothesis:

@@ -3,27 +3,23 @@
 regard.load("runs/x/model").translate(["Good morning.", "How are you?"])
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import overload
-
-import torch
 
 from regard.config import DecodeConfig, check
 from regard.decode.alignment import token_attention, word_alignment
-from regard.decode.engines import BATCH_TOKENS, Engine, Progress, Request, TorchEngine, quiet
-from regard.decode.ensemble import Ensemble
+from regard.decode.engines import Engine, Progress, Request, TorchEngine, quiet
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.sampling import Sampling
 from regard.decode.sentences import Part, shorten, split, whole
 from regard.decode.translation import Output, Sentence, Translation
 from regard.errors import UserError
-from regard.model.saved import Saved, load_model
+from regard.model.saved import Saved
 from regard.model.seq2seq import Seq2Seq
 from regard.text.normalise import Form, normalise
 from regard.text.subword_file import LONGEST_PIECE
-from regard.text.subwords import Subwords
+from regard.text.subwords import source_and_target
 
 MOST_TOKENS = 200  # of a sentence; a longer one is cut, since models are not trained on such
 WINDOW_LINES = 10_000
@@ -54,7 +50,10 @@ class Options:
     alignment: bool = False
     layer: int | None = None
     """Whose attention gives the alignment."""
-    batch_tokens: int = BATCH_TOKENS
+    token_scores: bool = False
+    """Exact scores, token by token, which cost the fast engine another pass."""
+    batch_tokens: int | None = None
+    """Source tokens computed at once; None for what suits the engine."""
 
 
 DEFAULTS = Options()
@@ -63,20 +62,32 @@ DEFAULTS = Options()
 class Translator:
     """A model with its subwords and an engine."""
 
-    def __init__(self, saved: Saved, engine: Engine | None = None, *, model: Seq2Seq | None = None) -> None:
+    def __init__(
+        self,
+        saved: Saved,
+        engine: Engine | None = None,
+        *,
+        model: Seq2Seq | None = None,
+        later: Callable[[], Seq2Seq] | None = None,
+        has_weights: bool = True,
+    ) -> None:
+        """`later` reads the weights when something needs them, for an engine that does not."""
         self.saved = saved
-        self.model = model or saved.model
-        """What gives alignments and the scores of given translations; an ensemble, maybe."""
+        self.has_weights = has_weights
+        """Whether there is a model; there is none beside an export."""
+        self._later = later or (lambda: model or saved.model)
         self.form: Form = saved.form
-        both = saved.subwords.get("subwords.model")
-        source, target = (saved.subwords.get(f"{side}.subwords.model", both) for side in ("source", "target"))
-        if source is None or target is None:
-            raise UserError("the model has no subwords, so it can't read text; give a model that `regard train` wrote")
-        self.source_subwords = Subwords.from_bytes(source, "the model's source subwords")
-        self.target_subwords = Subwords.from_bytes(target, "the model's target subwords")
-        reach = _reach(saved)
-        self.most_tokens = MOST_TOKENS if reach is None else max(1, min(MOST_TOKENS, reach - 1))  # 1 for a tag
-        self.engine: Engine = engine or TorchEngine(self.model, longest=reach)
+        self.source_subwords, self.target_subwords = source_and_target(saved.subwords)
+        longest = reach(saved)
+        self.most_tokens = MOST_TOKENS if longest is None else max(1, min(MOST_TOKENS, longest - 1))  # 1 for a tag
+        self.engine: Engine = engine or TorchEngine(self.model, longest=longest)
+
+    @property
+    def model(self) -> Seq2Seq:
+        """What gives alignments and the scores of given translations; an ensemble, maybe."""
+        if not self.has_weights:
+            raise UserError("an export for CTranslate2 gives translations only; give the model that was exported")
+        return self._later()
 
     @overload
     def translate(self, texts: str, options: Options = ...) -> str: ...  # type: ignore[overload-overlap]
@@ -125,6 +136,8 @@ class Translator:
 
     def request(self, options: Options) -> Request:
         """What the engine is asked for."""
+        if options.alignment:
+            assert self.model, "an export has none, which is told before a line is read"
         changes = {key: getattr(options, key) for key in DecodeConfig.model_fields}
         given = {key: value for key, value in changes.items() if value is not None}
         decode = check(DecodeConfig, {**self.saved.decode.model_dump(), **given}, "the options")
@@ -138,6 +151,7 @@ class Translator:
             required=tuple(map(self._word, options.required)),
             no_repeat=options.no_repeat,
             prefix=self._word(options.prefix) if options.prefix else (),
+            token_scores=options.token_scores,
             batch_tokens=options.batch_tokens,
         )
 
@@ -191,16 +205,9 @@ class Translator:
         return Output(text, tokens, hypothesis, pairs)
 
 
-def _reach(saved: Saved) -> int | None:
+def reach(saved: Saved) -> int | None:
     """The most tokens of a text that a model can read or write, besides EOS or BOS; None for any number."""
     return saved.config.max_length - 1 if saved.config.positions == "learned" else None
-
-
-def _device(name: str) -> torch.device:
-    try:
-        return torch.zeros(0, device=name).device
-    except (RuntimeError, AssertionError, NotImplementedError):
-        raise UserError(f"{name!r} is not a device that torch can use here; cpu always is") from None
 
 
 def windows(texts: Iterable[str]) -> Iterator[list[str]]:
@@ -215,22 +222,3 @@ def windows(texts: Iterable[str]) -> Iterator[list[str]]:
             window, characters = [], 0
     if window:
         yield window
-
-
-ENGINES = ("torch",)
-
-
-def load(path: str | Path, *others: str | Path, engine: str = "torch", device: str = "cpu") -> Translator:
-    """A saved model, ready to translate; or several with the same subwords, whose probabilities are averaged."""
-    if engine not in ENGINES:
-        raise UserError(f"no engine is called {engine!r}; there is {', '.join(ENGINES)}")
-    place = _device(device)
-    first, *rest = (load_model(Path(folder), place) for folder in (path, *others))
-    for folder, saved in zip(others, rest, strict=True):
-        if saved.subwords != first.subwords:
-            raise UserError(f"{folder}: its subwords are not those of {path}, so the two can't translate together")
-    if not rest:
-        return Translator(first)
-    ensemble = Ensemble([saved.model for saved in (first, *rest)])
-    reaches = [reach for saved in (first, *rest) if (reach := _reach(saved)) is not None]
-    return Translator(first, TorchEngine(ensemble, longest=min(reaches, default=None)), model=ensemble)

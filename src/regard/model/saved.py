@@ -1,7 +1,7 @@
 """A model on disk: a folder of plain files, checked before use. Nothing in it is a pickle; no code runs on load."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -92,12 +92,18 @@ def load_model(directory: Path | str, device: torch.device | str = "cpu") -> Sav
     directory = Path(directory)
     if not directory.is_dir():
         raise UserError(f"{directory}: no such folder; give the folder of a saved model, such as runs/x/model")
+    saved = load_description(directory)
+    return replace(saved, model=_with_weights(saved.config, directory / WEIGHTS).to(device).eval())
+
+
+def load_description(directory: Path, name: str = CONFIG) -> Saved:
+    """All of a model but its weights, which stay on the meta device; from an export, too, by the file's name there."""
     check_manifest(directory)
-    description = read_json(directory / CONFIG)
-    config, decode, languages, form = _describe(description, directory / CONFIG)
-    model = _with_weights(config, directory / WEIGHTS)
-    subwords = {name: _subwords(directory / name) for name in SUBWORDS if (directory / name).exists()}
-    return Saved(model.to(device).eval(), config, decode, languages, form, subwords)
+    config, decode, languages, form = _describe(read_json(directory / name), directory / name)
+    with torch.device("meta"):
+        model = build(config)
+    subwords = {file: _subwords(directory / file) for file in SUBWORDS if (directory / file).exists()}
+    return Saved(model, config, decode, languages, form, subwords)
 
 
 def _describe(description: Any, origin: Path) -> tuple[ModelConfig, DecodeConfig, tuple[str | None, str | None], Form]:
