@@ -72,21 +72,35 @@ def convert(folder: Path, saved: Saved, quantization: Quantization = "float32", 
     with TemporaryDirectory(prefix="regard-") as temporary:
         write_ctranslate2(Path(temporary), saved, quantization)
         saved.model.to("meta")  # makes room; the weights are read again should they be needed
-        return _fast(Path(temporary), saved, None if alone else folder)
+        return _fast(Path(temporary), saved, None if alone else _later(folder))
+
+
+def live(saved: Saved) -> Translator:
+    """A model that is still being trained, with the engine that `load` would choose: what it says now is what its
+    saved model will say."""
+    on_cpu = next(saved.model.parameters()).device.type == "cpu"
+    if not on_cpu or inconvertible(saved.config) is not None:
+        return Translator(saved)
+    with TemporaryDirectory(prefix="regard-") as temporary:
+        write_ctranslate2(Path(temporary), saved, "float32")
+        return _fast(Path(temporary), saved, lambda: saved.model)
 
 
 def _exported(export: Path, folder: Path | None = None) -> Translator:
     """An export, with the folder of the model that it was made from, if that is there."""
-    return _fast(export, load_description(export, DESCRIPTION), folder)
+    return _fast(export, load_description(export, DESCRIPTION), None if folder is None else _later(folder))
 
 
-def _fast(export: Path, saved: Saved, folder: Path | None) -> Translator:
-    """CTranslate2 in front, and the model itself, if it is there, for what that can't do."""
+def _later(folder: Path) -> Callable[[], Seq2Seq]:
+    return cache(lambda: load_model(folder).model)
+
+
+def _fast(export: Path, saved: Saved, later: Callable[[], Seq2Seq] | None) -> Translator:
+    """CTranslate2 in front, and the model itself, if it can be had, for what that can't do."""
     pieces = [subwords.pieces(range(subwords.size)) for subwords in source_and_target(saved.subwords)]
     most = positions(saved.config)
-    if folder is None:
+    if later is None:
         return Translator(saved, CTranslate2Engine(export, *pieces, positions=most), has_weights=False)
-    later: Callable[[], Seq2Seq] = cache(lambda: load_model(folder).model)
     engine = CTranslate2Engine(
         export, *pieces, positions=most, reference=lambda: TorchEngine(later(), longest=reach(saved))
     )

@@ -5,8 +5,9 @@ from itertools import groupby
 
 from regard.config import Config
 from regard.data.prepared import Prepared, valid_texts
+from regard.decode.load import live
 from regard.decode.sentences import one_line
-from regard.decode.translator import Options, Translator
+from regard.decode.translator import Options
 from regard.errors import UserError
 from regard.evaluate.bleu import bleu
 from regard.model.saved import Saved
@@ -27,7 +28,7 @@ def bleu_validator(
 
     def measure(model: Seq2Seq) -> dict[str, float | str]:
         saved = Saved(model, config.model, config.decode, data.languages, data.config.form, dict(subwords))
-        translator = Translator(saved)
+        translator = live(saved)
         hypotheses: list[str] = []
         for tag, group in groupby(pairs, key=lambda pair: pair.tag):
             found = translator.stream((pair.source for pair in group), Options(target=tag))
