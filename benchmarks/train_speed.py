@@ -103,8 +103,10 @@ def padded(rows: list[list[int]]) -> np.ndarray:
 def regard_step(config: Config) -> tuple[int, Step]:
     """As regard.train does it: the loss over features, the norm that guards against bad gradients, fused Adam."""
     from regard.model.build import build
+    from regard.model.linear import keep_nothing
     from regard.train.loss import smoothed_cross_entropy
 
+    keep_nothing()
     model, train = build(config).train(), config.train
     parameters = list(model.parameters())
     adam = torch.optim.Adam(parameters, lr=1e-4, betas=(train.beta1, train.beta2), eps=train.epsilon, fused=True)
@@ -117,7 +119,7 @@ def regard_step(config: Config) -> tuple[int, Step]:
         norm = nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None], foreach=True)
         if norm.isfinite():
             adam.step()
-        adam.zero_grad(set_to_none=False)
+        adam.zero_grad()
         return mean.detach()
 
     return sum(p.numel() for p in parameters), step

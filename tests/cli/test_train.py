@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -106,6 +107,13 @@ def test_bleu_is_the_same_in_training_evaluation_and_translation(counted: Path, 
     for record, model in zip(logged, ("checkpoints/step-00000060", "model"), strict=True):
         evaluated = json.loads(regard("evaluate", "--model", str(tmp_path / "x" / model), *files))
         assert (evaluated["bleu"], evaluated["signature"]) == (record["bleu"], record["bleu_signature"])
+    exported = json.loads(
+        regard(
+            "export", "--model", str(tmp_path / "x/model"), "--to", "ctranslate2", "--quantization", "int8", "--json"
+        )
+    )
+    assert exported["bleu_float32"] == figures["validation_bleu"], "measured on the run's own validation set"
+    shutil.rmtree(tmp_path / "x/model/ctranslate2")
     printed = regard("translate", str(counted / "val.en"), "--model", str(tmp_path / "x" / "model")).split("\n")[:-1]
     reference = (counted / "val.ko").read_text(encoding="utf-8").split("\n")[:-1]
     assert sacrebleu.corpus_bleu(printed, [reference]).score == logged[-1]["bleu"]

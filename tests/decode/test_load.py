@@ -1,4 +1,7 @@
+import json
 import shutil
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -169,3 +172,22 @@ def test_an_export_that_describes_nothing(folder: Path) -> None:
     write_manifest(export)
     with pytest.raises(UserError, match="regard.json: does not describe a regard model"):
         load(folder)
+
+
+def test_compile_is_for_torch(folder: Path) -> None:
+    with pytest.raises(UserError, match="nothing to compile"):
+        load(folder, engine="ctranslate2", compile=True)
+
+
+@pytest.mark.slow
+def test_compiled_translations_are_the_same(folder: Path) -> None:
+    """In a process of its own: what is compiled stays so."""
+    program = """
+import json, sys, regard
+translators = [regard.load(sys.argv[1], compile=what, engine="torch") for what in (False, True)]
+print(json.dumps([one.translate(["The man.", "A dog runs and runs.", "사과를", "One. Two!"]) for one in translators]))
+"""
+    command = [sys.executable, "-c", program, str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    plain, compiled = json.loads(done.stdout)
+    assert plain == compiled

@@ -3,7 +3,7 @@
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
@@ -32,7 +32,10 @@ def export(
         typer.Option(help="For ctranslate2: how weights are rounded. [default: float32, which is not at all]"),
     ] = None,
     source: Annotated[
-        str | None, typer.Option(metavar="FILE", help="A text, to measure what rounding costs in BLEU.")
+        str | None,
+        typer.Option(
+            metavar="FILE", help="A text, to measure what rounding costs in BLEU. [default: the run's validation set]"
+        ),
     ] = None,
     reference: Annotated[str | None, typer.Option(metavar="FILE", help="Its translation, line by line.")] = None,
     lines: Annotated[int, typer.Option(min=1, help="How many lines of the text to take.")] = MOST_LINES,
@@ -89,13 +92,14 @@ def _to_ctranslate2(
 
     place = model / FOLDER if out is None else out
     report: dict[str, Any] = {"out": str(place), "format": "ctranslate2", "quantization": quantization}
+    text = _given(source, reference, target) if source and reference else _validation(model, target)
     note = ""
-    if source is not None and reference is not None:
-        whole, rounded = _measure(model, quantization, source, reference, lines, target)
+    if text is not None and (quantization != "float32" or source is not None):
+        whole, rounded = _measure(model, quantization, text, lines)
         loss = whole.value - rounded.value
         report |= {"bleu_float32": whole.value, "bleu": rounded.value, "signature": rounded.signature}
         note = (
-            f"BLEU on the first lines of {Path(source).name}, at most {lines:,}: {rounded.value:.2f}, and "
+            f"BLEU on the first lines of {text.name}, at most {lines:,}: {rounded.value:.2f}, and "
             f"{whole.value:.2f} with float32 ({rounded.signature})."
         )
         if loss > MOST_LOSS:
@@ -108,21 +112,54 @@ def _to_ctranslate2(
     return report
 
 
-def _measure(
-    model: Path, quantization: "Quantization", source: str, reference: str, lines: int, target: str | None
-) -> "tuple[Score, Score]":
+class _Text(NamedTuple):
+    """What the cost of rounding is measured on."""
+
+    name: str
+    source: list[str]
+    reference: list[str]
+    target: str | None
+    """The language to translate into, for a model of several."""
+
+
+def _given(source: str, reference: str, target: str | None) -> _Text:
+    from regard.evaluate.aligned import read_aligned
+
+    sources, references = read_aligned([source, reference])
+    return _Text(Path(source).name, sources, references, target)
+
+
+def _validation(model: Path, target: str | None) -> _Text | None:
+    """The validation set of the run that a model lies in, where it and its data still are."""
+    from regard.config import read
+    from regard.data.prepared import VALID_TEXTS, valid_texts
+    from regard.train.run import RUN
+
+    run = model.absolute().parent / RUN
+    data = Path(read(run).data or "") if run.is_file() else Path()
+    if not (data / VALID_TEXTS).is_file():
+        return None
+    pairs = valid_texts(data)
+    tags = [pair.tag for pair in pairs if target is None or pair.tag in (target, f"<2{target}>")]
+    chosen = [pair for pair in pairs if tags and pair.tag == tags[0]]
+    if not chosen:
+        return None
+    sources, references = [pair.source for pair in chosen], [pair.target for pair in chosen]
+    return _Text("the validation set", sources, references, chosen[0].tag)
+
+
+def _measure(model: Path, quantization: "Quantization", text: _Text, lines: int) -> "tuple[Score, Score]":
     """BLEU with float32 and with rounded weights."""
     from regard.decode.load import convert
     from regard.decode.sentences import one_line
     from regard.decode.translator import Options
-    from regard.evaluate.aligned import read_aligned
     from regard.evaluate.bleu import bleu
     from regard.model.saved import load_model
 
-    texts, right = (side[:lines] for side in read_aligned([source, reference]))
     scores = []
     kinds: tuple[Quantization, ...] = ("float32", quantization)
     for kind in kinds:
-        translations = convert(model, load_model(model), kind, alone=True).stream(texts, Options(target=target))
-        scores.append(bleu([one_line(translation.text) for translation in translations], [right]))
+        translator = convert(model, load_model(model), kind, alone=True)
+        translations = translator.stream(text.source[:lines], Options(target=text.target))
+        scores.append(bleu([one_line(translation.text) for translation in translations], [text.reference[:lines]]))
     return scores[0], scores[1]

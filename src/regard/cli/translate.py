@@ -28,6 +28,9 @@ def translate(
         str, typer.Option(help="What computes: torch, ctranslate2 (on a CPU), or auto for the faster that can.")
     ] = "auto",
     device: Annotated[str, typer.Option(help="Where: cpu, cuda, cuda:1.")] = "cpu",
+    compile_: Annotated[
+        bool, typer.Option("--compile", help="Let torch make kernels for the model first; for long texts on a GPU.")
+    ] = False,
     beam: Annotated[int | None, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = None,
     alpha: Annotated[float | None, typer.Option(help="Exponent of the length penalty.")] = None,
     penalty: Annotated[Literal["paper", "average"] | None, typer.Option(help="Kind of length penalty.")] = None,
@@ -83,7 +86,7 @@ def translate(
         token_scores=format_ == "jsonl" or n_best is not None,
         batch_tokens=batch_tokens,
     )
-    translator = load(*model, engine=engine, device=device)
+    translator = load(*model, engine=engine, device=device, compile=compile_)
     _check_source(translator, source)
     translator.request(options)  # a mistake is told before a line is read
     show = _shown(format_, n_best)

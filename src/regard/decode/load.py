@@ -26,6 +26,7 @@ from regard.exchange.to_ctranslate2 import (
     positions,
     write_ctranslate2,
 )
+from regard.model.compiled import compile_search
 from regard.model.saved import Saved, load_description, load_model
 from regard.model.seq2seq import Seq2Seq
 from regard.text.subwords import source_and_target
@@ -33,25 +34,33 @@ from regard.text.subwords import source_and_target
 ENGINES = ("auto", "ctranslate2", "torch")
 
 
-def load(path: str | Path, *others: str | Path, engine: str = "auto", device: str = "cpu") -> Translator:
+def load(
+    path: str | Path, *others: str | Path, engine: str = "auto", device: str = "cpu", compile: bool = False
+) -> Translator:
     """A saved model, ready to translate; or several with the same subwords, whose probabilities are averaged.
 
     engine: torch is the reference and computes every model anywhere. ctranslate2 computes one model on a CPU, faster;
     it takes the export in the model's folder, or converts the model now. auto takes ctranslate2 where it can.
+    compile: let torch.compile make kernels first; auto is torch then.
     """
     if engine not in ENGINES:
         raise UserError(f"no engine is called {engine!r}; there are {', '.join(ENGINES)}")
+    if compile and engine == "ctranslate2":
+        raise UserError("CTranslate2 has nothing to compile; leave out --compile or say --engine torch")
     place, folder = _device(device), Path(path)
     alone = not others and place.type == "cpu"
     if is_export(folder):
-        if engine == "torch" or not alone:
+        if engine == "torch" or compile or not alone:
             raise UserError(
                 f"{folder}: is an export for CTranslate2, which computes alone and on a CPU; give the model that was "
                 "exported"
             )
         return _exported(folder)
-    if engine == "torch" or (engine == "auto" and not alone):
-        return _with_torch(place, folder, *map(Path, others))
+    if engine == "torch" or compile or (engine == "auto" and not alone):
+        translator = _with_torch(place, folder, *map(Path, others))
+        if compile:
+            compile_search(translator.model)
+        return translator
     if not alone:
         raise UserError("CTranslate2 computes one model on a CPU; leave out --engine, so that torch computes the rest")
     if (folder / FOLDER).is_dir():

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from regard.model.cache import KeyValue
+from regard.model.linear import Linear
 from regard.model.masks import distances, visible
 from regard.model.positions import RelativePositions, Sinusoids, rotate
 
@@ -88,10 +89,10 @@ class MultiHeadAttention(nn.Module):
     ) -> None:
         super().__init__()
         self.heads, self.score, self.neighbours = heads, score, neighbours
-        self.query = nn.Linear(d_model, heads * d_k)  # W^Q of all heads side by side
-        self.key = nn.Linear(d_model, heads * d_k)
-        self.value = nn.Linear(d_model, heads * d_v)
-        self.output = nn.Linear(heads * d_v, d_model)
+        self.query = Linear(d_model, heads * d_k)  # W^Q of all heads side by side
+        self.key = Linear(d_model, heads * d_k)
+        self.value = Linear(d_model, heads * d_v)
+        self.output = Linear(heads * d_v, d_model)
         self.scale = 1.0 / math.sqrt(d_k) if score == "scaled" else 1.0
         self.rotary = Sinusoids(d_k) if rotary else None
         self.relative = RelativePositions(relative_distance, d_k) if relative_distance else None

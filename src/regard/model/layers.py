@@ -9,6 +9,7 @@ from regard.config import ModelConfig
 from regard.model.attention import MultiHeadAttention
 from regard.model.cache import Cache, KeyValue
 from regard.model.dropout import Dropout
+from regard.model.linear import Linear
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU}
 
@@ -18,9 +19,9 @@ class FeedForward(nn.Module):
 
     def __init__(self, d_model: int, d_ff: int, activation: str = "relu") -> None:
         super().__init__()
-        self.inner = nn.Linear(d_model, d_ff)
+        self.inner = Linear(d_model, d_ff)
         self.activation = ACTIVATIONS[activation]()
-        self.outer = nn.Linear(d_ff, d_model)
+        self.outer = Linear(d_ff, d_model)
 
     def forward(self, x_BTD: Tensor) -> Tensor:
         output: Tensor = self.outer(self.activation(self.inner(x_BTD)))
@@ -99,11 +100,12 @@ class DecoderLayer(nn.Module):
         return self.cross.keys_values(encoded_BSD)
 
     def forward(
-        self, x_BTD: Tensor, cache: Cache | None, memory: KeyValue, mask_BS: Tensor, *, weights: bool = False
+        self, x_BTD: Tensor, cache: Cache | None, memory: KeyValue, mask_BS: Tensor | None, *, weights: bool = False
     ) -> tuple[Tensor, Cache | None, tuple[Tensor | None, Tensor | None]]:
         """One layer for T further positions; without a cache they are the first, and are not remembered.
 
-        Padding of the target needs no mask of its own: it stands on the right, where the causal mask hides it.
+        Padding of the target needs no mask of its own: it stands on the right, where the causal mask hides it. There
+        may be several rows for each source, side by side; what they ask of it they ask as positions of one row would.
         """
         entered = self.around_attention.enter(x_BTD)
         start = cache.length if cache is not None else 0
@@ -114,9 +116,10 @@ class DecoderLayer(nn.Module):
         attended, own_BHTT = self.attention(self.attention.queries(entered, start), own, causal=True, weights=weights)
         x_BTD = self.around_attention.leave(x_BTD, attended)
 
-        query = self.cross.queries(self.around_cross.enter(x_BTD))
+        entered = self.around_cross.enter(x_BTD)
+        query = self.cross.queries(entered.reshape(memory.key_BHSK.shape[0], -1, entered.shape[2]))
         attended, cross_BHTS = self.cross(query, memory, mask_BS, weights=weights)
-        x_BTD = self.around_cross.leave(x_BTD, attended)
+        x_BTD = self.around_cross.leave(x_BTD, attended.view_as(x_BTD))
 
         x_BTD = self.around_feed_forward.leave(x_BTD, self.feed_forward(self.around_feed_forward.enter(x_BTD)))
         return x_BTD, cache, (own_BHTT, cross_BHTS)

@@ -7,8 +7,9 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Protocol, Self
 
-import torch.nn.functional as F
 from torch import Tensor, nn
+
+from regard.model.linear import linear
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Seq2Seq(nn.Module):
 
     def logits(self, features: Tensor) -> Tensor:
         """Scores over the vocabulary."""
-        return F.linear(features, self.projection_VD)
+        return linear(features, self.projection_VD)
 
     @abstractmethod
     def start(self, memory: Memory, max_length: int) -> DecoderState:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from regard.config import PAD
+from regard.model.linear import training_linear
 
 # Scores held at once. On a CPU they should stay in its cache between the matrix products; a GPU wants large products.
 CPU_SCORES, GPU_SCORES = 1 << 22, 1 << 26
@@ -103,17 +105,17 @@ def _sums(
     exact = torch.promote_types(product, torch.float32)
     weight_VD = projection_VD.detach().to(product)
     total_D = weight_VD.sum(0, dtype=exact)
+    linear = training_linear if any(wanted) else F.linear
     uniform = smoothing / len(weight_VD)
     gradient_ND = torch.zeros_like(features_ND) if wanted[0] else None
     gradient_VD = torch.zeros_like(projection_VD, dtype=exact) if wanted[1] else None
     smoothed, nll = total_D.new_zeros(()), total_D.new_zeros(())
-    room_RV = weight_VD.new_empty(min(rows, len(kept_N)), len(weight_VD))
 
     with torch.autocast(features_ND.device.type, enabled=False):
         for kept_R in torch.split(kept_N, rows):
             x_RD = features_ND.index_select(0, kept_R).to(product)
             expected_R1 = expected_N.index_select(0, kept_R)[:, None]
-            scores_RV = torch.mm(x_RD, weight_VD.T, out=room_RV[: len(kept_R)]).to(exact)
+            scores_RV = linear(x_RD, weight_VD).to(exact)
             chosen_R1 = scores_RV.gather(1, expected_R1)
             most_R = scores_RV.amax(1)
             p_RV = torch.softmax(scores_RV, 1, out=scores_RV)
@@ -125,10 +127,11 @@ def _sums(
 
             g_RV = p_RV.scatter_add_(1, expected_R1, torch.full_like(chosen_R1, smoothing - 1)).to(product)
             if gradient_ND is not None:
-                gradient_RD = (g_RV @ weight_VD).sub_(uniform * total_D)
+                gradient_RD = linear(g_RV, weight_VD.T).sub_(uniform * total_D)
                 gradient_ND.index_copy_(0, kept_R, gradient_RD.to(features_ND.dtype))
             if gradient_VD is not None:
                 _add_product(gradient_VD, g_RV, x_RD)
+            del scores_RV, p_RV, g_RV  # the next rows take their place
         if gradient_VD is not None:
             gradient_VD.sub_(uniform * features_ND.index_select(0, kept_N).sum(0, dtype=exact))
     return _Sums(smoothed, nll, gradient_ND, None if gradient_VD is None else gradient_VD.to(projection_VD.dtype))

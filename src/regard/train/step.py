@@ -14,6 +14,7 @@ from regard.config import ModelConfig, TrainConfig
 from regard.data.batches import Step
 from regard.errors import UserError
 from regard.model.build import build
+from regard.model.linear import keep_nothing
 from regard.model.seq2seq import Seq2Seq
 from regard.train.distributed import World, fill, spread, whole
 from regard.train.loss import smoothed_cross_entropy
@@ -56,6 +57,7 @@ class Trainer:
     """A model, its optimizer and its moving average, on one process of several."""
 
     def __init__(self, description: ModelConfig, config: TrainConfig, world: World) -> None:
+        keep_nothing()
         self.description, self.config, self.world = description, config, world
         torch.manual_seed(config.seed)
         self.model = model = build(description).to(world.device)
@@ -95,7 +97,7 @@ class Trainer:
                 averages, values = list(self.average.values()), list[Tensor](self.parameters.values())
                 with torch.no_grad():
                     torch._foreach_lerp_(averages, values, 1.0 - self.config.moving_average)
-        self.optimizer.zero_grad(set_to_none=False)
+        self.optimizer.zero_grad()
         return Update(loss, nll, norm, learning_rate, taken, stops > 0)
 
     def _gradients(self, step: Step, number: int) -> tuple[float, float]:

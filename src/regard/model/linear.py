@@ -1,0 +1,94 @@
+"""x W^T + b by the faster of a CPU's two libraries: oneDNN where it is known to be, else torch's own choice.
+
+oneDNN keeps what it made for every size that it has met, with room for the product's operands: harmless for a few rows,
+gigabytes for the batches of a training. So training tells it to keep nothing, and other work gives it few rows only.
+
+Shapes: N rows of all sentences, D in, M out.
+"""
+
+import os
+from functools import cache
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+MANY = 128  # rows from which it is faster in training
+FEW, LARGE = 64, 1 << 18  # rows up to which it serves otherwise, and the elements of a matrix that make it worthwhile
+
+
+def keep_nothing() -> None:
+    """Have oneDNN forget the sizes it has met, in a process that has not used it yet."""
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "0")
+
+
+class Linear(nn.Linear):
+    """torch's linear layer, with the same parameters and results."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return linear(x, self.weight, self.bias)
+
+
+def linear(x: Tensor, weight_MD: Tensor, bias_M: Tensor | None = None) -> Tensor:
+    """x W^T + b for x of any leading sizes."""
+    if torch.is_grad_enabled():
+        return training_linear(x, weight_MD, bias_M)
+    if _serves(x, weight_MD) and _rows(x) <= FEW and weight_MD.numel() >= LARGE:
+        return _onednn(x, weight_MD, bias_M)
+    return F.linear(x, weight_MD, bias_M)
+
+
+def training_linear(x: Tensor, weight_MD: Tensor, bias_M: Tensor | None = None) -> Tensor:
+    """The same in a process that trains, whether or not it is differentiated."""
+    if not _serves(x, weight_MD) or _rows(x) < MANY:
+        return F.linear(x, weight_MD, bias_M)
+    product: Tensor = _Linear.apply(x, weight_MD, bias_M)  # type: ignore[no-untyped-call]
+    return product
+
+
+def _serves(x: Tensor, weight_MD: Tensor) -> bool:
+    return (
+        x.device.type == "cpu"
+        and x.dtype == weight_MD.dtype == torch.float32
+        and x.numel() > 0
+        and _available()
+        and not torch.is_autocast_enabled("cpu")
+        and not torch.compiler.is_compiling()
+    )
+
+
+def _rows(x: Tensor) -> int:
+    return x.numel() // x.shape[-1]
+
+
+@cache
+def _available() -> bool:
+    return torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call, no-any-return]
+
+
+def _onednn(x: Tensor, weight_MD: Tensor, bias_M: Tensor | None = None) -> Tensor:
+    product: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight_MD, bias_M, "none", [], "")
+    return product
+
+
+class _Linear(torch.autograd.Function):
+    """What torch can't differentiate itself. The matrix's own gradient is a product that torch computes faster."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight_MD: Tensor, bias_M: Tensor | None) -> Tensor:
+        ctx.save_for_backward(x, weight_MD)
+        return _onednn(x, weight_MD, bias_M)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        x, weight_MD = ctx.saved_tensors
+        gradient_NM = gradient.reshape(-1, gradient.shape[-1])
+        wanted_x, wanted_weight, wanted_bias = ctx.needs_input_grad
+        return (
+            _onednn(gradient_NM, weight_MD.T).view(x.shape) if wanted_x else None,
+            gradient_NM.T @ x.reshape(-1, x.shape[-1]) if wanted_weight else None,
+            gradient_NM.sum(0) if wanted_bias else None,
+        )
