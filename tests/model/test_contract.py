@@ -98,6 +98,22 @@ def test_select_repeats_reorders_and_drops(model: Seq2Seq) -> None:
     close(logits, expected(model)[rows, 2:4])
 
 
+def test_select_among_beams(model: Seq2Seq) -> None:
+    """Beams are opened, reordered within their sentences, mixed, and left out with their sentence."""
+    _, state = model.advance(TARGET[:, :2], model.start(model.encode(SOURCE), 6))
+    rows = torch.arange(4)
+    for chosen in (
+        torch.tensor([0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]),
+        torch.tensor([1, 0, 2, 3, 3, 5, 8, 7, 6, 9, 10, 9]),
+        torch.tensor([9, 9, 10, 3, 4, 5]),
+        torch.tensor([3, 4, 3, 1]),
+        torch.tensor([2, 3]),
+    ):
+        rows, state = rows[chosen], state.select(chosen)
+        logits, _ = model.advance(TARGET[rows, 2:4], state)
+        close(logits, expected(model)[rows, 2:4])
+
+
 def test_a_state_is_a_value(model: Seq2Seq) -> None:
     """Two ways on from one state, taken in turn, do not disturb each other."""
     _, state = model.advance(TARGET[:, :2], model.start(model.encode(SOURCE), 6))

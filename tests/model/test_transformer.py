@@ -99,6 +99,30 @@ def test_embedding_is_scaled_and_tied(ours: Transformer) -> None:
 
 
 @torch.no_grad()
+def test_beams_share_their_source(ours: Transformer) -> None:
+    """Reordering the beams of a sentence copies nothing of its source; leaving out a sentence leaves out its source."""
+    source, target = pair()
+    _, state = ours.advance(target[:, :1], ours.start(ours.encode(source), 10))
+    opened = state.select(torch.tensor([0, 0, 1, 1, 2, 2]))
+    reordered = opened.select(torch.tensor([1, 0, 2, 2, 5, 4]))
+    assert reordered.memories is opened.memories is state.memories
+    _, grown = ours.advance(target[[0, 0, 1, 1, 2, 2], 1:2], reordered)
+    assert grown.memories is state.memories
+    dropped = grown.select(torch.tensor([4, 5, 1, 0]))
+    assert [len(memory.key_BHSK) for memory in dropped.memories] == [2, 2, 2]
+
+
+@torch.no_grad()
+def test_without_padding_there_is_no_mask(ours: Transformer) -> None:
+    source, target = pair()
+    assert ours.start(ours.encode(source), 10).mask_BS is not None
+    alone = ours.start(ours.encode(source[:1]), 10)
+    assert alone.mask_BS is None
+    logits, _ = ours.advance(target[:1], alone)
+    torch.testing.assert_close(logits, ours.logits(ours.features(source, target))[:1], atol=1e-5, rtol=1e-4)
+
+
+@torch.no_grad()
 def test_without_positions_the_encoder_cannot_tell_orders_apart() -> None:
     torch.manual_seed(0)
     source = torch.randint(4, 60, (1, 9))

@@ -23,22 +23,39 @@ from regard.model.seq2seq import Attentions, DecoderState, Memory, Seq2Seq
 
 @dataclass(frozen=True)
 class TransformerState:
-    """The keys and values of the target so far, and of the source, for every decoder layer."""
+    """The keys and values of the target so far, and of the source, for every decoder layer.
+
+    A source's are kept once: rows that continue the same source stand side by side, and as many for each. So what
+    reorders the beams of a sentence copies only what they have written.
+    """
 
     caches: tuple[Cache, ...]
     memories: tuple[KeyValue, ...]
-    mask_BS: Tensor
+    mask_BS: Tensor | None
+    """None where no source is padded, as a single one never is."""
+    beams: int = 1
+    """Rows for each source."""
 
     @property
     def length(self) -> int:
         return self.caches[0].length
 
     def select(self, rows: Tensor) -> Self:
-        return type(self)(
-            tuple(cache.select(rows) for cache in self.caches),
-            tuple(memory.select(rows) for memory in self.memories),
-            self.mask_BS.index_select(0, rows),
-        )
+        sources, beams = _sources(rows // self.beams)
+        memories, mask_BS = self.memories, self.mask_BS
+        if not torch.equal(sources, torch.arange(len(memories[0].key_BHSK), device=sources.device)):
+            memories = tuple(memory.select(sources) for memory in memories)
+            mask_BS = mask_BS.index_select(0, sources) if mask_BS is not None else None
+        return type(self)(tuple(cache.select(rows) for cache in self.caches), memories, mask_BS, beams)
+
+
+def _sources(source_R: Tensor) -> tuple[Tensor, int]:
+    """The sources to keep if these are the sources of the rows, and for how many rows each."""
+    runs = 1 + int((source_R[1:] != source_R[:-1]).sum())
+    beams = max(1, len(source_R) // runs)
+    source_B = source_R[::beams]
+    alike = torch.equal(source_B.repeat_interleave(beams), source_R)
+    return (source_B, beams) if alike else (source_R, 1)
 
 
 class Embed(nn.Module):
@@ -96,12 +113,13 @@ class Transformer(Seq2Seq):
 
     def start(self, memory: Memory, max_length: int) -> TransformerState:
         caches = tuple(Cache() for _ in self.decoder)
-        return TransformerState(caches, self._memories(memory), memory.mask_BS)
+        mask_BS = None if bool(memory.mask_BS.all()) else memory.mask_BS
+        return TransformerState(caches, self._memories(memory), mask_BS)
 
     def advance(self, tokens_BT: Tensor, state: DecoderState) -> tuple[Tensor, TransformerState]:
         assert isinstance(state, TransformerState)
         features_BTD, caches, _ = self._decode(tokens_BT, state.caches, state.memories, state.mask_BS, weights=False)
-        return self.logits(features_BTD), TransformerState(caches, state.memories, state.mask_BS)
+        return self.logits(features_BTD), TransformerState(caches, state.memories, state.mask_BS, state.beams)
 
     def attentions(self, source_BS: Tensor, target_BT: Tensor) -> Attentions:
         memory, encoder = self._encode(source_BS, weights=True)
@@ -127,7 +145,7 @@ class Transformer(Seq2Seq):
         target_BT: Tensor,
         caches: tuple[Cache, ...] | None,
         memories: tuple[KeyValue, ...],
-        mask_BS: Tensor,
+        mask_BS: Tensor | None,
         *,
         weights: bool,
     ) -> tuple[Tensor, tuple[Cache, ...], list[tuple[Tensor, Tensor]]]:
