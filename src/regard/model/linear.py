@@ -15,8 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-MANY = 128  # rows from which it is faster in training
-FEW, LARGE = 64, 1 << 18  # rows up to which it serves otherwise, and the elements of a matrix that make it worthwhile
+MANY, MIDDLING = 128, 1 << 16  # rows and elements of a matrix from which it is faster in training
+FEW, LARGE = 64, 1 << 18  # rows up to which it serves otherwise, and the elements that make it worthwhile
 
 
 def keep_nothing() -> None:
@@ -42,7 +42,7 @@ def linear(x: Tensor, weight_MD: Tensor, bias_M: Tensor | None = None) -> Tensor
 
 def training_linear(x: Tensor, weight_MD: Tensor, bias_M: Tensor | None = None) -> Tensor:
     """The same in a process that trains, whether or not it is differentiated."""
-    if not _serves(x, weight_MD) or _rows(x) < MANY:
+    if not _serves(x, weight_MD) or _rows(x) < MANY or weight_MD.numel() < MIDDLING:
         return F.linear(x, weight_MD, bias_M)
     product: Tensor = _Linear.apply(x, weight_MD, bias_M)  # type: ignore[no-untyped-call]
     return product
