@@ -114,6 +114,8 @@ def normaliser(logits_RV: Tensor) -> Tensor:
     A few rows at a time in one place: a second tensor of R·V would cost more in page faults than the arithmetic does.
     """
     R, V = logits_RV.shape
+    if R * V <= NORMALISED:
+        return logits_RV.logsumexp(dim=1)
     most_R1 = logits_RV.amax(dim=1, keepdim=True)
     rows = max(1, NORMALISED // V)
     place_RV = logits_RV.new_empty(min(rows, R), V)

@@ -132,7 +132,7 @@ class CTranslate2Engine:
             beam_size=config.beam,
             num_hypotheses=config.beam,
             length_penalty=_exponent(config),
-            return_scores=True,
+            return_scores=config.beam > 1,
             suppress_sequences=[[self.target_pieces[number]] for number in NEVER],
             max_input_length=0,
             min_decoding_length=0,
@@ -148,23 +148,28 @@ class CTranslate2Engine:
         """
         config = request.decode
         limit = min(length + config.extra_length, self.positions - 1)
-        hypotheses = [
-            self._hypothesis(tokens[:limit], score * (len(tokens) + 1) ** _exponent(config), config)
-            for tokens, score in zip(result.hypotheses, result.scores, strict=True)
-        ]
-        hypotheses.sort(key=lambda hypothesis: -hypothesis.score)
+        if config.beam == 1:  # nothing to rank, and without scores it need not compute a softmax
+            tokens = result.hypotheses[0]
+            return [Hypothesis(self._ids(tokens[:limit]), math.nan, math.nan, ())], len(tokens) < limit
+        ranked = sorted(
+            (
+                (normalised(total, len(tokens) + 1, config.alpha, config.penalty), total, tokens)
+                for tokens, total in zip(result.hypotheses, _totals(result, config), strict=True)
+            ),
+            key=lambda one: -one[0],
+        )
         steps = max(map(len, result.hypotheses)) + 1
-        least = min(hypothesis.log_probability for hypothesis in hypotheses)
-        best = hypotheses[: request.n_best]
-        hope = best_attainable(least, steps, config.alpha, config.penalty)
-        ranked = config.penalty == "average" or best[-1].score >= hope
-        sure = steps <= limit and len(best) == request.n_best and ranked
-        return (best if sure else hypotheses), sure
+        hope = best_attainable(min(total for _, total, _ in ranked), steps, config.alpha, config.penalty)
+        best = ranked[: request.n_best]
+        complete = config.penalty == "average" or best[-1][0] >= hope
+        sure = steps <= limit and len(best) == request.n_best and complete
+        return [
+            self._hypothesis(tokens[:limit], total, config) for _, total, tokens in (best if sure else ranked)
+        ], sure
 
     def _hypothesis(self, tokens: Sequence[str], log_probability: float, config: DecodeConfig) -> Hypothesis:
-        log_probability = min(0.0, log_probability)
         score = normalised(log_probability, len(tokens) + 1, config.alpha, config.penalty)
-        return Hypothesis(tuple(self.target_ids[token] for token in tokens), score, log_probability, ())
+        return Hypothesis(self._ids(tokens), score, log_probability, ())
 
     def _score(
         self, numbers: Iterable[int], sources: Sequence[Sequence[int]], found: list[list[Hypothesis]], request: Request
@@ -186,8 +191,11 @@ class CTranslate2Engine:
         for number, hypotheses in again.items():
             found[number] = sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)[: request.n_best]
 
+    def _ids(self, tokens: Sequence[str]) -> tuple[int, ...]:
+        return tuple(map(self.target_ids.__getitem__, tokens))
+
     def _spelt(self, source: Sequence[int]) -> list[str]:
-        return [self.source_pieces[number] for number in source]
+        return list(map(self.source_pieces.__getitem__, source))
 
     def _refer(self, sources: Sequence[Sequence[int]], request: Request, progress: Progress) -> list[list[Hypothesis]]:
         if not sources:
@@ -198,6 +206,15 @@ class CTranslate2Engine:
                 "give that to --model"
             )
         return self.reference().search(sources, request, progress)
+
+
+def _totals(result: Any, config: DecodeConfig) -> list[float]:
+    """The log probabilities of what was found; its own penalty counts EOS as a token."""
+    exponent = _exponent(config)
+    return [
+        min(0.0, score * (len(tokens) + 1) ** exponent)
+        for tokens, score in zip(result.hypotheses, result.scores, strict=True)
+    ]
 
 
 def _exponent(config: DecodeConfig) -> float:

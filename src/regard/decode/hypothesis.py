@@ -13,9 +13,12 @@ class Hypothesis:
     tokens: tuple[int, ...]
     """Without BOS and EOS."""
     score: float
-    """The log probability divided by the length penalty: what hypotheses are ranked by."""
+    """The log probability divided by the length penalty: what hypotheses are ranked by.
+
+    NaN from a greedy search that need not compute it, unless it was asked for (Request.token_scores).
+    """
     log_probability: float
-    """Of the tokens and of EOS after them, given the source."""
+    """Of the tokens and of EOS after them, given the source; NaN where the score is."""
     token_scores: tuple[float, ...]
     """The log probability of each token, and last that of EOS: one more than there are tokens.
 

@@ -46,8 +46,8 @@ class Cache:
         room = self.room
         if room is None or room.filled != self.length or length > room.key_BHRK.shape[2]:
             room = self._copy(new, max(FIRST_ROOM, 2 * length))
-        room.key_BHRK[:, :, self.length : length] = new.key_BHSK
-        room.value_BHRV[:, :, self.length : length] = new.value_BHSV
+        room.key_BHRK.narrow(2, self.length, length - self.length).copy_(new.key_BHSK)
+        room.value_BHRV.narrow(2, self.length, length - self.length).copy_(new.value_BHSV)
         room.filled = length
         return Cache(room, length)
 
@@ -65,7 +65,7 @@ class Cache:
     @property
     def content(self) -> KeyValue:
         assert self.room is not None, "an empty cache has no content"
-        return KeyValue(self.room.key_BHRK[:, :, : self.length], self.room.value_BHRV[:, :, : self.length])
+        return KeyValue(self.room.key_BHRK.narrow(2, 0, self.length), self.room.value_BHRV.narrow(2, 0, self.length))
 
     def select(self, rows: Tensor) -> Self:
         if self.room is None:

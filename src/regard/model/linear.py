@@ -35,14 +35,14 @@ def linear(x: Tensor, weight_MD: Tensor, bias_M: Tensor | None = None) -> Tensor
     """x W^T + b for x of any leading sizes."""
     if torch.is_grad_enabled():
         return training_linear(x, weight_MD, bias_M)
-    if _serves(x, weight_MD) and _rows(x) <= FEW and weight_MD.numel() >= LARGE:
+    if weight_MD.numel() >= LARGE and _rows(x) <= FEW and _serves(x, weight_MD):
         return _onednn(x, weight_MD, bias_M)
     return F.linear(x, weight_MD, bias_M)
 
 
 def training_linear(x: Tensor, weight_MD: Tensor, bias_M: Tensor | None = None) -> Tensor:
     """The same in a process that trains, whether or not it is differentiated."""
-    if not _serves(x, weight_MD) or _rows(x) < MANY or weight_MD.numel() < MIDDLING:
+    if weight_MD.numel() < MIDDLING or _rows(x) < MANY or not _serves(x, weight_MD):
         return F.linear(x, weight_MD, bias_M)
     product: Tensor = _Linear.apply(x, weight_MD, bias_M)  # type: ignore[no-untyped-call]
     return product
@@ -60,7 +60,7 @@ def _serves(x: Tensor, weight_MD: Tensor) -> bool:
 
 
 def _rows(x: Tensor) -> int:
-    return x.numel() // x.shape[-1]
+    return x.numel() // (x.shape[-1] or 1)
 
 
 @cache
