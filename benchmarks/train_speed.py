@@ -1,6 +1,6 @@
 """Training speed beside what people would pick instead: torch.nn.Transformer and Hugging Face's Marian.
 
-    python benchmarks/train_speed.py [--json] [--presets tiny,small,base] [--rounds 7] [--steps 3] [--threads 2]
+    python benchmarks/train_speed.py [--json] [--presets tiny,small,base] [--rounds 5] [--steps 8] [--threads 2]
 
 Each contender trains in a process of its own, so that its peak memory is its own; they take turns, one at a time, so
 that whatever else the machine does falls on all of them alike. See README.md beside this file.
@@ -33,6 +33,7 @@ CONTENDERS = ("regard", "torch", "huggingface")
 TOKENS = 4096  # of each side in a batch, at most, padding included
 BATCHES = 24
 GEMM_SIZE = 2048
+TURN = 4.5e11  # operations of regard's in a turn, if --steps does not say: some seconds, so that the caches fill anew
 
 Step = Callable[[Tensor, Tensor], Tensor]  # one update of the weights; returns the loss
 Pair = tuple[list[int], list[int]]
@@ -288,12 +289,14 @@ class Worker:
 # The race.
 
 
-def race(name: str, contenders: tuple[str, ...], rounds: int, steps: int) -> tuple[dict[str, Any], list[float]]:
+def race(name: str, contenders: tuple[str, ...], rounds: int, steps: int | None) -> tuple[dict[str, Any], list[float]]:
     """All contenders over the same batches, in turns. Also the seconds that a GEMM took in between."""
     config = preset(name)
     folder = corpus_folder()
     pairs = real_pairs(folder, config.model.vocabulary) if folder.is_dir() else synthetic_pairs(config.model.vocabulary)
     data = batches(pairs)
+    every = amount(config, data, list(range(len(data))))
+    steps = steps or max(1, round(TURN / (every["flops"] / len(data))))
     with tempfile.TemporaryDirectory() as temporary:
         path = Path(temporary) / "batches.npz"
         np.savez(path, **{f"{i}.{side}": array for i, batch in enumerate(data) for side, array in batch.items()})
@@ -363,8 +366,8 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="figures as JSON")
     parser.add_argument("--presets", default="tiny,small,base")
     parser.add_argument("--contenders", default=",".join(CONTENDERS))
-    parser.add_argument("--rounds", type=int, default=7, help="turns of each contender; the median is reported")
-    parser.add_argument("--steps", type=int, default=3, help="steps in a turn")
+    parser.add_argument("--rounds", type=int, default=5, help="turns of each contender; the median is reported")
+    parser.add_argument("--steps", type=int, help="steps in a turn; default: as many as take some seconds")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads(), help="of each process")
     parser.add_argument("--worker", nargs="+", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
