@@ -1,5 +1,6 @@
 """Files that are whole or absent: atomic writes, manifests with checksums, one writer at a time."""
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -15,6 +16,9 @@ from regard.errors import UserError
 MANIFEST = "manifest.json"
 CHUNK = 1 << 20
 JSON_LIMIT = 16 << 20  # bytes; no description that we write comes near it
+
+# What a person can mend about the place that is written to.
+_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR}
 
 
 def sync_directory(directory: Path) -> None:
@@ -158,3 +162,14 @@ def one_writer(final: Path) -> Iterator[None]:
             yield
         finally:
             lock.unlink(missing_ok=True)
+
+
+@contextmanager
+def disk_mistakes(out: Path) -> Iterator[None]:
+    """A full disk, or a place where we may not write, is a UserError."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _DISK:
+            raise
+        raise UserError(f"{out}: {error.strerror}; make room there, or choose another place") from None

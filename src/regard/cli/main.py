@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli import average, demo, evaluate, export, import_, model, prepare, runs, score, train, translate
+from regard.cli import average, corpora, demo, evaluate, export, import_, model, prepare, runs, score, train, translate
 from regard.cli.variadic import VariadicCommand
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(corpora.app, name="corpora")
 app.command("prepare", cls=VariadicCommand)(prepare.prepare)
 app.command("train")(train.train)
 app.command("translate")(translate.translate)

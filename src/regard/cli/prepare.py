@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import typer
 
-from regard.cli.variadic import MANY, words
+from regard.cli.variadic import MANY, one_value, words
 
 if TYPE_CHECKING:
     from regard.config import CorpusConfig, PrepareConfig
     from regard.data.report import Report, SplitReport
+    from regard.data.texts import Split
 
 FILES = f"FILE [FILE]{MANY}"
 
@@ -28,6 +29,14 @@ def prepare(
         ),
     ] = None,
     valid: Annotated[list[str] | None, typer.Option(metavar=FILES, help="Validation text, in the same ways.")] = None,
+    corpus: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A public corpus that `regard corpora get NAME` has put here: its training text after that of "
+            "--train, and its validation text unless --valid is given.",
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to make.")] = None,
     vocabulary: Annotated[int | None, typer.Option(help="How many subwords to learn.", show_default="37000")] = None,
     subwords: Annotated[Literal["bpe", "unigram"] | None, typer.Option(help="Their kind.", show_default="bpe")] = None,
@@ -78,6 +87,9 @@ def prepare(
     if check is not None:
         _check(check, as_json)
         return
+    if corpus:
+        valid = valid or _public(corpus, "valid", source_language, target_language)
+        train = [*(train or []), *_public(corpus, "train", source_language, target_language)]
     corpora = _corpora("--train", train, weight, tag)
     valid_corpora = _corpora("--valid", valid, None, valid_tag or _valid_tags(tag, valid), of="--valid-tag")
     config = _config(
@@ -109,6 +121,13 @@ def prepare(
     typer.echo(report.model_dump_json() if as_json else _text(report))
 
 
+def _public(names: list[str], split: "Split", source: str | None, target: str | None) -> list[str]:
+    """What --train or --valid would be given for these public corpora."""
+    from regard.data.corpora import text_files
+
+    return [one_value(pair) for name in names for pair in text_files(name, split, source, target)]
+
+
 def _corpora(
     option: str, values: list[str] | None, weights: list[float] | None, tags: list[str] | None, of: str = "--tag"
 ) -> "list[CorpusConfig]":
@@ -118,7 +137,7 @@ def _corpora(
 
     groups = [words(value) for value in values or []]
     if not groups and option == "--train":
-        raise UserError("--train is missing; name two files aligned by line, or one TSV or JSON-lines file")
+        raise UserError("--train is missing; name two files aligned by line, one TSV or JSON-lines file, or a --corpus")
     for name, given in (("--weight", weights), (of, tags)):
         if given and len(given) != len(groups):
             raise UserError(f"{name} is given {len(given)} times, but {option} {len(groups)}; give one for each")

@@ -1,8 +1,9 @@
-"""How many sentences are done, shown on a terminal."""
+"""How many sentences, or bytes, are done, shown on a terminal."""
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 @contextmanager
@@ -22,3 +23,29 @@ def sentences_done(total: int | None = None) -> Iterator[Callable[[int], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=total)
         yield lambda count: progress.advance(task, count)
+
+
+@contextmanager
+def bytes_done() -> Iterator[Callable[[str, int, int | None], None]]:
+    """Somebody to tell of a file's name, bytes done and bytes in all: a bar each on a terminal, else a line each."""
+    tasks: dict[str, Any] = {}
+    if not sys.stderr.isatty():
+
+        def tell(name: str, done: int, total: int | None) -> None:
+            if name not in tasks:
+                tasks[name] = sys.stderr.write(f"{name} ...\n")
+
+        yield tell
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn()
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as progress:
+
+        def show(name: str, done: int, total: int | None) -> None:
+            if name not in tasks:
+                tasks[name] = progress.add_task(name, total=total)
+            progress.update(tasks[name], completed=done, total=total)
+
+        yield show

@@ -5,7 +5,7 @@ next option, become one value; `words` takes it apart again. So an option that i
 has its own words.
 """
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from typing import Any
 
 from typer.core import TyperCommand
@@ -31,8 +31,13 @@ def gather(arguments: list[str], options: Container[str]) -> list[str]:
         words = [first] if given else []
         while option in options and rest and (rest[0] == "-" or not rest[0].startswith("-")):
             words.append(rest.pop(0))
-        gathered.append(f"{option}={_BETWEEN.join(words)}" if words or option in options else option)
+        gathered.append(f"{option}={one_value(words)}" if words or option in options else option)
     return gathered + rest
+
+
+def one_value(words: Iterable[str]) -> str:
+    """Words as the value that an option which takes several has of them."""
+    return _BETWEEN.join(words)
 
 
 def words(value: str) -> tuple[str, ...]:

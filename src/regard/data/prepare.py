@@ -5,11 +5,9 @@ is found before anything is made. Subwords are learned from a sample of the spoo
 into shards. What comes out depends only on the input, not on how many processes shared the work.
 """
 
-import errno
 import shutil
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from regard import files
@@ -21,9 +19,6 @@ from regard.data.report import Report, Timings, total_read
 from regard.data.second_pass import SecondPass, learn, take
 from regard.data.workers import Workers, available_cores
 from regard.errors import UserError
-
-# What a person can mend about the place that is written to.
-_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR}
 
 
 def prepare(
@@ -50,7 +45,7 @@ def prepare(
     config = config.model_copy(update={"tags": tags})
     watch = _Watch(progress or (lambda *_: None))
     with (
-        _disk_mistakes(out),
+        files.disk_mistakes(out),
         files.one_writer(out),
         files.whole_directory(out, replace=replace) as folder,
         Workers(cores or available_cores()) as workers,
@@ -116,16 +111,6 @@ def _may_replace(out: Path, force: bool) -> bool:
             f"{out}: holds {others[0]}, which is no prepared data, so --force won't remove it; move it away"
         )
     return True
-
-
-@contextmanager
-def _disk_mistakes(out: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in _DISK:
-            raise
-        raise UserError(f"{out}: {error.strerror}; make room there, or choose another place") from None
 
 
 class _Watch:

@@ -1,0 +1,94 @@
+"""`regard corpora`: public corpora by name; `regard corpora get`: one of them, downloaded."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(
+    invoke_without_command=True, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}
+)
+
+
+@app.callback()
+def corpora(
+    context: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """List public corpora, or get one: what it is, its size, licence and addresses, and whether it is here."""
+    if context.invoked_subcommand is not None:
+        return
+    from regard.data.corpora import catalogue
+
+    listed = {name: _described(name) for name in catalogue().corpora}
+    typer.echo(json.dumps(listed, ensure_ascii=False) if as_json else "\n\n".join(map(_text, listed.items())))
+
+
+@app.command("get")
+def get(
+    name: Annotated[str, typer.Argument(help="A corpus that `regard corpora` lists.")],
+    to: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to make, instead of in the cache.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Download a corpus and unpack it; started again, it goes on where it was interrupted.
+
+    regard corpora get multi30k-en-de
+
+    It is kept in $REGARD_CACHE/corpora, or in regard/corpora of the user's cache; `regard prepare --corpus` finds it
+    there. With --to, name its files with --train and --valid.
+    """
+    from regard.cli.progress import bytes_done
+    from regard.data import corpora as public
+    from regard.data.texts import SPLITS
+
+    corpus = public.catalogue().find(name)
+    typer.echo(f"{name}: {corpus.home}; licence: {corpus.licence}", err=True)
+    with bytes_done() as progress:
+        folder = public.get(name, to, progress)
+    found = {split: public.text_files(name, split, folder=folder) for split in SPLITS}
+    if as_json:
+        typer.echo(json.dumps({"name": name, "folder": str(folder), "licence": corpus.licence, "files": found}))
+        return
+    lines = [f"{split:<6} {' '.join(pair)}" for split, pairs in found.items() for pair in pairs]
+    if to is None:
+        lines.append(f"next:  regard prepare --corpus {name} --out data/{name}")
+    typer.echo("\n".join(lines))
+
+
+def _described(name: str) -> dict[str, Any]:
+    from regard.data import corpora as public
+
+    known = public.catalogue()
+    corpus = known.find(name)
+    return {
+        "languages": corpus.languages,
+        "about": corpus.about,
+        "pairs": corpus.pairs,
+        "size": known.size(name),
+        "licence": corpus.licence,
+        "home": corpus.home,
+        "files": [known.files[file].model_dump() for file in corpus.downloads],
+        "here": str(public.home() / name) if public.is_here(name) else None,
+    }
+
+
+def _text(item: tuple[str, dict[str, Any]]) -> str:
+    name, corpus = item
+    size = "size not published" if corpus["size"] is None else _megabytes(corpus["size"])
+    lines = [
+        f"{name}{'  (here)' if corpus['here'] else ''}",
+        f"  {corpus['about']}",
+        f"  about {corpus['pairs']:,} pairs; {size}; licence: {corpus['licence']}",
+        *(f"  {file['address']}  {_checksum(file)}" for file in corpus["files"]),
+    ]
+    return "\n".join(lines)
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB" if size < 1e8 else f"{size / 1e6:,.0f} MB"
+
+
+def _checksum(file: dict[str, Any]) -> str:
+    kind = next((kind for kind in ("sha256", "md5") if file[kind] is not None), None)
+    return f"(checksum: {kind or 'none published'})"

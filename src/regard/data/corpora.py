@@ -1,0 +1,147 @@
+"""Public corpora by name: which there are (corpora.toml), which are here, and getting one.
+
+A corpus that is here is a folder with text aligned by line and `corpus.json`, which says what it is. Nothing is
+downloaded but by `get`.
+"""
+
+import os
+import shutil
+import tomllib
+from functools import cache
+from importlib.resources import files as resources
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from regard import files
+from regard.config import Frozen, check, nearest
+from regard.data import texts
+from regard.data.download import Progress, Remote, download
+from regard.data.texts import Part, Split
+from regard.data.unpack import unpack
+from regard.errors import UserError
+
+DESCRIPTION = "corpus.json"
+DOWNLOADS = "downloads"
+
+
+class PublicCorpus(Frozen):
+    """A corpus that somebody publishes."""
+
+    languages: tuple[str, str]
+    about: str
+    home: str
+    licence: str
+    pairs: int
+    """In training, about."""
+    parts: Annotated[tuple[Part, ...], Field(min_length=1)]
+
+    @property
+    def downloads(self) -> list[str]:
+        """The names of the files that it is made from."""
+        return list(dict.fromkeys(side.partition("/")[0] for part in self.parts for side in part.sides))
+
+
+class Catalogue(Frozen):
+    """All corpora, and the files that they share."""
+
+    files: dict[str, Remote]
+    corpora: dict[str, PublicCorpus]
+
+    def find(self, name: str) -> PublicCorpus:
+        if name not in self.corpora:
+            hint = nearest(name, list(self.corpora)) or "; `regard corpora` lists them"
+            raise UserError(f"no public corpus is called {name!r}{hint}")
+        return self.corpora[name]
+
+    def size(self, name: str) -> int | None:
+        """Bytes to download, if they are published of every file."""
+        sizes = [self.files[file].size for file in self.find(name).downloads]
+        return None if None in sizes else sum(size for size in sizes if size is not None)
+
+
+@cache
+def catalogue() -> Catalogue:
+    """What corpora.toml says."""
+    content = tomllib.loads((resources("regard.data") / "corpora.toml").read_text(encoding="utf-8"))
+    return check(Catalogue, content, "corpora.toml")
+
+
+def home() -> Path:
+    """Where corpora are kept: corpora/ in $REGARD_CACHE, or in regard/ of the user's cache."""
+    if own := os.environ.get("REGARD_CACHE"):
+        return Path(own).expanduser() / "corpora"
+    general = os.environ.get("XDG_CACHE_HOME")
+    return (Path(general) if general and Path(general).is_absolute() else Path.home() / ".cache") / "regard" / "corpora"
+
+
+def is_here(name: str) -> bool:
+    return (home() / name / DESCRIPTION).is_file()
+
+
+def get(name: str, to: Path | None = None, progress: Progress | None = None) -> Path:
+    """The folder of a corpus, downloaded and unpacked unless it is there; `to` instead of its place in the cache.
+
+    A folder that is damaged, or of an earlier description, is made again. The downloads stay in the cache.
+    """
+    known = catalogue()
+    corpus = known.find(name)
+    folder = (to or home() / name).absolute()
+    described = corpus.model_dump(mode="json", exclude_none=True)
+    if _is_whole(folder, described):
+        return folder
+    downloads, told = home() / DOWNLOADS, progress or (lambda *_: None)
+    for file in corpus.downloads:
+        download(known.files[file], downloads / file, told)
+    empty = folder.is_dir() and not any(folder.iterdir())
+    replace = empty or (folder / DESCRIPTION).is_file()
+    with files.disk_mistakes(folder), files.one_writer(folder), files.whole_directory(folder, replace=replace) as place:
+        raw = place / "raw"
+        raw.mkdir()
+        for file in corpus.downloads:
+            members = [side.partition("/")[2] for part in corpus.parts for side in part.sides if _file(side) == file]
+            size = (downloads / file).stat().st_size
+            told(f"unpacking {file}", 0, size)
+            unpack(downloads / file, raw / file, members)
+            told(f"unpacking {file}", size, size)
+        for part in corpus.parts:
+            texts.write(part, corpus.languages, raw, place)
+        shutil.rmtree(raw)
+        files.write_json(place / DESCRIPTION, described)
+    return folder
+
+
+def _file(side: str) -> str:
+    return side.partition("/")[0]
+
+
+def _is_whole(folder: Path, described: object) -> bool:
+    if not (folder / DESCRIPTION).is_file():
+        return False
+    try:
+        files.check_manifest(folder)
+        return bool(files.read_json(folder / DESCRIPTION) == described)
+    except UserError:
+        return False
+
+
+def text_files(
+    name: str, split: Split, source: str | None = None, target: str | None = None, *, folder: Path | None = None
+) -> list[tuple[str, str]]:
+    """The two files of each part of a split of a corpus that is here, source first.
+
+    The languages are in the corpus's own order, or in the one that is asked for.
+    """
+    corpus = catalogue().find(name)
+    folder = folder or home() / name
+    if not (folder / DESCRIPTION).is_file():
+        raise UserError(f"the corpus {name} is not here; get it with: regard corpora get {name}")
+    files.check_manifest(folder, contents=False)
+    first, second = corpus.languages
+    asked = source or (second if target == first else first), target or (first if source == second else second)
+    if set(asked) != {first, second}:
+        raise UserError(f"{name} is {first} and {second}, not {asked[0]} and {asked[1]}; change --from and --to")
+    order = 1 if asked == corpus.languages else -1
+    found = [part.texts(split, corpus.languages)[::order] for part in corpus.parts]
+    return [(str(folder / names[0]), str(folder / names[1])) for names in found if names]
