@@ -87,7 +87,7 @@ def test_text_or_file_as_argument(run: Run, folder: Path, tmp_path: Path) -> Non
     path = tmp_path / "in.txt"
     path.write_text("The man.\nThe dog.\n", encoding="utf-8")
     _, from_text, _ = run("The man.\nThe dog.", "--model", str(folder))
-    _, from_file, _ = run(str(path), "--model", str(folder))
+    _, from_file, _ = run(str(path), "--model", str(folder), "--out", "-")
     _, from_stdin, _ = run("-", "--model", str(folder), stdin=path.read_bytes())
     assert from_text == from_file == from_stdin
     assert from_text.count(b"\n") == 2

@@ -1,4 +1,4 @@
-"""`regard translate`: text in, text out; a line for a line, in order, whatever comes."""
+"""`regard translate`: text in, text out; a line for a line, in order, whatever comes. Or a file with structure."""
 
 import json
 import select
@@ -15,15 +15,20 @@ if TYPE_CHECKING:
     from regard.decode.translation import Sentence, Translation
     from regard.decode.translator import Options, Translator
 
-FILE_ENDINGS = (".txt", ".gz", ".xz", ".zst", ".tsv", ".jsonl")
+FILE_ENDINGS = (".gz", ".xz", ".zst", ".tsv", ".jsonl")  # of lines; others are documents
 PATIENCE = 0.02  # seconds to wait for more lines before those that have come are translated
 
 
 def translate(
     text: Annotated[str | None, typer.Argument(metavar="[TEXT or FILE]", help="Default: standard input.")] = None,
     model: Annotated[
-        list[Path] | None, typer.Option(help="The folder of a model; of several, probabilities are averaged.")
+        list[Path] | None,
+        typer.Option(envvar="REGARD_MODEL", help="The folder of a model; of several, probabilities are averaged."),
     ] = None,
+    out: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Where a file's translation goes, - for stdout; else beside it.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
     engine: Annotated[
         str, typer.Option(help="What computes: torch, ctranslate2 (on a CPU), or auto for the faster that can.")
     ] = "auto",
@@ -56,19 +61,27 @@ def translate(
     seed: Annotated[int, typer.Option(min=0, help="When drawing.")] = 0,
     batch_tokens: Annotated[int | None, typer.Option(min=1, help="Source tokens computed at once.")] = None,
 ) -> None:
-    """Translate lines.
+    """Translate lines, or a file with structure: .txt, .html, .md, .po, .srt, .vtt.
 
     regard translate --model runs/x/model < in.txt > out.txt
 
-    What is not said is as the model's own settings are. A line in is a line out; a blank one stays blank.
+    regard translate --model runs/x/model page.html --out page.de.html
+
+    What is not said is as the model's own settings are. A line in is a line out; a blank one stays blank. A file keeps
+    its tags, times, code and placeholders, and is written beside itself, as page.de.html, or where --out says.
     """
+    from regard.cli.document import translate_document
     from regard.cli.progress import sentences_done
     from regard.decode.load import load
     from regard.decode.translator import Options
     from regard.errors import UserError
 
     if not model:
-        raise UserError("--model is missing; name the folder of a model, such as runs/x/model")
+        raise UserError(
+            "--model is missing; name the folder of a model, such as runs/x/model, or set REGARD_MODEL to it"
+        )
+    document = _document(text)
+    _check_output(document, out, format_, n_best)
     options = Options(
         beam=beam,
         alpha=alpha,
@@ -89,10 +102,30 @@ def translate(
     translator = load(*model, engine=engine, device=device, compile=compile_)
     _check_source(translator, source)
     translator.request(options)  # a mistake is told before a line is read
+    if document is not None:
+        translate_document(translator, document, options, out, force)
+        return
     show = _shown(format_, n_best)
     with sentences_done() as progress:
         for number, translation in enumerate(_translations(translator, text, options, progress)):
             _write(show(number, translation))
+
+
+def _document(text: str | None) -> Path | None:
+    """The file with structure that an argument names, if it does."""
+    from regard.documents.formats import is_document
+
+    return Path(text) if text is not None and _is_file(text) and is_document(text) else None
+
+
+def _check_output(document: Path | None, out: str | None, format_: str, n_best: int | None) -> None:
+    from regard.documents.formats import FORMATS
+    from regard.errors import UserError
+
+    if document is None and out is not None:
+        raise UserError(f"--out is for a file that ends with {', '.join(FORMATS)}; send lines to a file with > {out}")
+    if document is not None and (format_ != "text" or n_best is not None):
+        raise UserError(f"--format and --n-best are for lines; send them through a pipe, with < {document}")
 
 
 def _sampling(sample: bool, temperature: float, top_k: int, top_p: float, seed: int) -> "Sampling | None":
@@ -157,13 +190,15 @@ def _windows(text: str | None) -> Iterator[list[str]]:
 
 def _is_file(text: str) -> bool:
     """Whether an argument names a file rather than being the text."""
+    from regard.documents.formats import is_document
     from regard.errors import UserError
 
     try:
         exists = text == "-" or Path(text).exists()
     except (OSError, ValueError):  # too long for a name, or with a NUL
         return False
-    if not exists and not any(map(str.isspace, text)) and text.endswith(FILE_ENDINGS):
+    named = text.endswith(FILE_ENDINGS) or is_document(text)
+    if not exists and named and not any(map(str.isspace, text)):
         raise UserError(f"{text}: no such file; check its name and folder, or send the text through a pipe")
     return exists
 

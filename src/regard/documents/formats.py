@@ -1,0 +1,57 @@
+"""Which file is read how, by the ending of its name."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from regard.documents import gettext, html, markdown, plain, subtitles
+from regard.documents.segment import Piece
+from regard.errors import UserError
+
+LARGEST = 64 << 20  # bytes
+BYTE_ORDER_MARK = "\ufeff"
+FORMATS: dict[str, Callable[[str], list[Piece]]] = {
+    ".htm": html.pieces,
+    ".html": html.pieces,
+    ".markdown": markdown.pieces,
+    ".md": markdown.pieces,
+    ".po": gettext.pieces,
+    ".srt": subtitles.srt,
+    ".txt": plain.pieces,
+    ".vtt": subtitles.vtt,
+}
+
+_LANGUAGE = re.compile(r"[A-Za-z0-9]{1,8}(?:[-_][A-Za-z0-9]{1,8})*")
+
+
+def is_document(name: str) -> bool:
+    return Path(name).suffix.lower() in FORMATS
+
+
+def read(path: Path, language: str | None) -> list[Piece]:
+    """A file's pieces, ready for translations into a language."""
+    size = path.stat().st_size
+    if size > LARGEST:
+        raise UserError(f"{path}: {size:,} bytes, but a file may have {LARGEST:,}; divide it")
+    content = path.read_bytes()
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise UserError(f"{path}, line {line}: not UTF-8 text; convert the file to UTF-8 first") from None
+    mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
+    text = text.removeprefix(mark)
+    suffix = path.suffix.lower()
+    return [mark, *(html.pieces(text, language) if FORMATS[suffix] is html.pieces else FORMATS[suffix](text))]
+
+
+def language_code(target: str | None) -> str | None:
+    """A language as files and pages name it; None for what is no code."""
+    code = (target or "").strip("<>").removeprefix("2")
+    return code if _LANGUAGE.fullmatch(code) else None
+
+
+def beside(path: Path, source: str | None, target: str | None) -> Path:
+    """Where the translation of a file is put: page.html -> page.de.html, and page.en.html, too."""
+    stem = path.stem.removesuffix(f".{source}") if source else path.stem
+    return path.with_name(f"{stem or path.stem}.{target or 'translated'}{path.suffix}")

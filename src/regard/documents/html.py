@@ -1,0 +1,180 @@
+"""A web page <-> the texts in it. Every tag keeps its bytes and its order; a sentence with tags in it is one text.
+
+What is not translated: comments, scripts, styles, code, pictures' and other attributes, and what the page itself
+exempts by translate="no" or class="notranslate". Nothing is refused: what is no HTML is kept as it is.
+"""
+
+import html
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from regard.documents.segment import Item, Piece, divided
+
+INLINE = frozenset(
+    """
+    a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark math meter output progress q
+    rp rt ruby s samp small span strike strong sub sup svg time tt u var wbr
+    """.split()  # noqa: SIM905
+)
+VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())  # noqa: SIM905
+RAW = frozenset("iframe noembed noframes plaintext script style textarea xmp".split())  # noqa: SIM905
+UNTOUCHED = RAW | frozenset("code kbd math pre rp rt samp svg tt var".split())  # noqa: SIM905
+_CELLS = frozenset(("td", "th"))
+ENDED_BY = {  # elements whose end tag may be left out, and what ends them
+    "p": frozenset(
+        """
+        address article aside blockquote center details dialog dir div dl fieldset figcaption figure footer form h1 h2
+        h3 h4 h5 h6 header hgroup hr main menu nav ol p pre search section summary table ul
+        """.split()  # noqa: SIM905
+    ),
+    "dd": frozenset(("dd", "dt")),
+    "dt": frozenset(("dd", "dt")),
+    "li": frozenset(("li",)),
+    "option": frozenset(("option",)),
+    "tr": frozenset(("tr",)),
+    **dict.fromkeys(_CELLS, _CELLS | {"tr"}),
+}
+
+_START = re.compile(r"<(?=[a-zA-Z/!?])")
+_TOKEN = re.compile(
+    r"""
+    <!--(?:-?>|.*?--!?>)                                    # a comment
+    | <[!?][^>]*+> | </[^a-zA-Z][^>]*+> | </>               # a doctype, and what is read like a comment
+    | <(?P<close>/?)(?P<name>[a-zA-Z][^\s/>]*+)
+      (?P<attributes>(?: = \s*+ (?: "[^"]*+" | '[^']*+' | [^\s"'>][^\s>]*+ | (?=>) ) | [^>=] )*+) >
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_ATTRIBUTE = re.compile(r"""([^\s=/>"']+)(?:\s*+=\s*+("[^"]*+"|'[^']*+'|[^\s"'>][^\s>]*+))?""")
+_LONG_NUMBER = re.compile(r"&#(?:x0*+[0-9a-f]{7,}|0*+[0-9]{8,});?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class _Token:
+    raw: str
+    kind: Literal["text", "open", "close", "other"]
+    name: str = ""
+    attributes: str = ""
+
+
+def pieces(page: str, language: str | None = None) -> list[Piece]:
+    """A page as pieces. With a language, <html lang> names it."""
+    found: list[Piece] = []
+    items: list[Item] = []
+    for item in _items(page, language):
+        if isinstance(item, Item):
+            items.append(item)
+        else:
+            found += [*divided(items, escape), item]
+            items = []
+    return [*found, *divided(items, escape)]
+
+
+def escape(text: str) -> str:
+    return html.escape(text, quote=False)
+
+
+def unescape(text: str) -> str:
+    """Text without its character references. Those that name no character are not worth counting their digits."""
+    return html.unescape(_LONG_NUMBER.sub("\ufffd", text)) if "&" in text else text
+
+
+def _items(page: str, language: str | None) -> Iterator[Item | str]:
+    """Items, and between them strings at which a text ends: the tags of paragraphs, headings, cells."""
+    kept: list[str] = []
+    inline = True
+    for token, translated in _exempted(_tokens(page)):
+        if not translated:
+            kept.append(token.raw)
+            inline = inline and (token.kind in ("text", "other") or token.name in INLINE)
+            continue
+        if kept:
+            yield Item("".join(kept), "word") if inline else "".join(kept)
+            kept, inline = [], True
+        yield _item(token, language)
+    if kept:
+        yield "".join(kept)
+
+
+def _item(token: _Token, language: str | None) -> Item | str:
+    if token.kind == "text":
+        return Item(token.raw, "text", unescape(token.raw))
+    if token.kind == "other":
+        return Item(token.raw, "point") if token.raw.startswith("<!--") else token.raw
+    if token.name not in INLINE:
+        return _in_language(token, language) if token.name == "html" and language else token.raw
+    return Item(token.raw, "point" if token.name in VOID else token.kind, name=token.name)
+
+
+def _in_language(token: _Token, language: str) -> str:
+    begin = len(token.raw) - 1 - len(token.attributes)
+    for found in _ATTRIBUTE.finditer(token.raw, begin, len(token.raw) - 1):
+        if found[1].lower() == "lang" and found[2] is not None:
+            return f'{token.raw[: found.start(2)]}"{language}"{token.raw[found.end(2) :]}'
+    return token.raw
+
+
+def _exempted(tokens: Iterator[_Token]) -> Iterator[tuple[_Token, bool]]:
+    """Each token, and whether it is open to translation: as the innermost element around it that says so says."""
+    around: list[tuple[str, bool]] = []
+    count: Counter[str] = Counter()
+
+    def leave() -> bool:
+        name, translated = around.pop()
+        count[name] -= 1
+        return translated
+
+    for token in tokens:
+        translated = around[-1][1] if around else True
+        if token.kind == "open":
+            while around and token.name in ENDED_BY.get(around[-1][0], ()):
+                leave()
+            translated = _opens(token, around[-1][1] if around else True)
+            if token.name not in VOID:
+                around.append((token.name, translated))
+                count[token.name] += 1
+        elif token.kind == "close" and count[token.name]:
+            while around[-1][0] != token.name:
+                leave()
+            translated = leave()
+        yield token, translated
+
+
+def _opens(token: _Token, around: bool) -> bool:
+    """Whether an element's content is to be translated."""
+    if token.name in UNTOUCHED:
+        return False
+    if "translate" in token.attributes.lower():
+        found = _ATTRIBUTE.finditer(token.attributes)
+        given = {one[1].lower(): (one[2] or "").strip("\"'").lower() for one in found}
+        if "notranslate" in given.get("class", "").split():
+            return False
+        if "translate" in given:
+            return given["translate"] != "no" and (around or given["translate"] in ("yes", ""))
+    return around
+
+
+def _tokens(page: str) -> Iterator[_Token]:
+    """A page from beginning to end. A tag or a comment that never ends takes all that follows, as in browsers."""
+    at = 0
+    while start := _START.search(page, at):
+        if start.start() > at:
+            yield _Token(page[at : start.start()], "text")
+        found = _TOKEN.match(page, start.start())
+        if found is None:
+            yield _Token(page[start.start() :], "open", "plaintext")
+            return
+        name = (found["name"] or "").lower()
+        kind: Literal["open", "close", "other"] = "other" if not name else "close" if found["close"] else "open"
+        yield _Token(found[0], kind, name, found["attributes"] or "")
+        at = found.end()
+        if kind == "open" and name in RAW:
+            end = re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE).search(page, at)
+            stop = len(page) if end is None else end.start()
+            yield _Token(page[at:stop], "text")
+            at = stop
+    if at < len(page):
+        yield _Token(page[at:], "text")

@@ -1,0 +1,215 @@
+"""Where in a translation the marks of the source belong: tags, placeholders, line breaks.
+
+Their order stays, so that what was well nested is well nested. Each wants to stand where the alignment of the words
+has it, or without one where it stood in proportion; the places that come nearest to these wishes, and leave no element
+empty that held words, are found by dynamic programming.
+"""
+
+import re
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Pairs = tuple[tuple[int, int], ...]
+MOST_WORK = 200_000  # marks times places; a text with more is no sentence, and proportion must do
+EMPTY = 1000.0  # what an element costs that has lost all its words, in characters of distance
+WRONG_SIDE = 3.0
+OPENERS = "([{\"'“‘«‹„‚¿¡「『（【〈《"
+
+_WORD = re.compile(r"\S+")
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")  # kana and ideographs
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What stands between the words, and which part of the text it encloses."""
+
+    raw: str
+    kind: Literal["open", "close", "point", "word", "break"]
+    start: int
+    end: int
+    spaces: tuple[bool, bool] = (False, False)
+    """Whether there was a space before it, and one after."""
+
+    @property
+    def at(self) -> int:
+        return self.start if self.kind == "open" else self.end
+
+    @property
+    def side(self) -> Literal["start", "end"] | None:
+        """Of a word: where the mark belongs to. A point is the next word's if it was joined to that, and only that."""
+        if self.kind == "break":
+            return None
+        return "start" if self.kind == "open" or (self.kind == "point" and self.spaces == (True, False)) else "end"
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word between spaces: start ≤ core_start ≤ core_end ≤ end; the core has no punctuation at its ends."""
+
+    start: int
+    core_start: int
+    core_end: int
+    end: int
+
+
+def words(text: str) -> list[Word]:
+    return [_word(text, *found.span()) for found in _WORD.finditer(text)]
+
+
+def places(source: str, marks: Sequence[Mark], target: str, pairs: Pairs | None) -> list[int]:
+    """The offset in the target of each mark, in order."""
+    candidates = _candidates(target)
+    if not marks or len(marks) * len(candidates) > MOST_WORK:
+        return _in_proportion(source, marks, target, candidates)
+    if _UNSPACED.search(source) or _UNSPACED.search(target):
+        pairs = None  # words that are whole sentences tell nothing
+    wishes = _wishes(source, marks, target, pairs)
+    return _nearest(source, marks, wishes, target, candidates)
+
+
+def _word(text: str, start: int, end: int) -> Word:
+    core_start, core_end = start, end
+    while core_start < end and not text[core_start].isalnum():
+        core_start += 1
+    if core_start == end:  # nothing but punctuation; a word may have been taken out of it
+        inner = end - len(text[start:end].lstrip(OPENERS))
+        return Word(start, inner, inner, end)
+    while not text[core_end - 1].isalnum() and not _clings(text, core_end - 1):
+        core_end -= 1
+    return Word(start, core_start, core_end, end)
+
+
+def _clings(text: str, at: int) -> bool:
+    """Whether a character belongs to the one before: a combining mark, or a joiner."""
+    return unicodedata.category(text[at]) in ("Mn", "Mc", "Me", "Cf")
+
+
+def _candidates(text: str) -> list[tuple[int, str]]:
+    """Offsets where a mark may stand, in order, with the side of a word that each is."""
+    found = {(0, "end"), (0, "start"), (len(text), "start"), (len(text), "end")}
+    for word in words(text):
+        found |= {(word.start, "start"), (word.core_start, "start"), (word.core_end, "end"), (word.end, "end")}
+    for ideograph in _UNSPACED.finditer(text):
+        at = ideograph.start()
+        found |= {(at, "start"), (at, "end")}
+        if at + 1 < len(text) and not _clings(text, at + 1):
+            found |= {(at + 1, "start"), (at + 1, "end")}
+    return sorted(found)
+
+
+def _in_proportion(source: str, marks: Sequence[Mark], target: str, candidates: Sequence[tuple[int, str]]) -> list[int]:
+    offsets = sorted({offset for offset, _ in candidates})
+    return [offsets[bisect_left(offsets, _scaled(mark.at, source, target))] for mark in marks]
+
+
+def _scaled(at: int, source: str, target: str) -> int:
+    return at * len(target) // max(1, len(source))
+
+
+def _wishes(source: str, marks: Sequence[Mark], target: str, pairs: Pairs | None) -> list[int]:
+    """Where each mark would stand if it were alone."""
+    theirs, ours = words(source), words(target)
+    origin = dict.fromkeys(range(len(ours)), -1)
+    origin |= {there: here for here, there in pairs or () if here < len(theirs) and there < len(ours)}
+    starts, ends = [word.start for word in theirs], [word.end for word in theirs]
+
+    def wish(mark: Mark) -> int:
+        inside = range(bisect_left(ends, mark.start + 1), bisect_left(starts, mark.end))
+        if pairs is None or mark.kind == "break":
+            return _scaled(mark.at, source, target)
+        if mark.kind in ("open", "close") and mark.start < mark.end and inside:
+            found = _best_run([origin[number] in inside for number in range(len(ours))])
+            if found is None:
+                return _scaled(mark.at, source, target)
+            if mark.kind == "open":
+                return _like_start(theirs[inside[0]], mark.at, ours[found[0]])
+            return _like_end(theirs[inside[-1]], mark.at, ours[found[1]])
+        following = bisect_left(starts, mark.at)
+        starting = following == 0 or (mark.side == "start" and following < len(theirs))
+        here = [there for there, number in origin.items() if number == (following if starting else following - 1)]
+        if not here:
+            return _scaled(mark.at, source, target)
+        return ours[here[0]].start if starting else _like_end(theirs[following - 1], mark.at, ours[here[-1]])
+
+    return [wish(mark) for mark in marks]
+
+
+def _best_run(chosen: Sequence[bool]) -> tuple[int, int] | None:
+    """The first and last of the consecutive words with most that are chosen and fewest that are not."""
+    best, found, total, begin = 0, None, 0, 0
+    for number, one in enumerate(chosen):
+        if total <= 0:
+            total, begin = 0, number
+        total += 1 if one else -1
+        if total > best:
+            best, found = total, (begin, number)
+    return found
+
+
+def _like_start(source: Word, at: int, target: Word) -> int:
+    return target.start if at < source.core_start else target.core_start
+
+
+def _like_end(source: Word, at: int, target: Word) -> int:
+    return target.end if at > source.core_end else target.core_end
+
+
+def _nearest(
+    source: str,
+    marks: Sequence[Mark],
+    wishes: Sequence[int],
+    target: str,
+    candidates: Sequence[tuple[int, str]],
+) -> list[int]:
+    """Places in order with the least distance to the wishes.
+
+    costs[j] is the least cost of the marks so far if the last stands at candidate j, and came[i][j] where mark i - 1
+    stands then. `seen` counts the words' characters before each candidate: where it is the same, no word is between.
+    """
+    seen = _seen(target, [offset for offset, _ in candidates])
+    costs: list[float] = []
+    came: list[list[int]] = []
+    at = 0
+    for mark, wish in zip(marks, wishes, strict=True):
+        held = bool(costs) and bool(source[at : mark.at].strip())
+        at = mark.at
+        least, here = _least(costs, seen, EMPTY if held else 0.0) if costs else ([0.0] * len(seen), [0] * len(seen))
+        costs = [
+            before + abs(offset - wish) + (WRONG_SIDE if mark.side not in (None, side) else 0.0)
+            for before, (offset, side) in zip(least, candidates, strict=True)
+        ]
+        came.append(here)
+    last = min(range(len(costs)), key=costs.__getitem__)
+    chosen = [last]
+    for here in came[:0:-1]:
+        chosen.append(here[chosen[-1]])
+    return [candidates[number][0] for number in reversed(chosen)]
+
+
+def _seen(text: str, offsets: Sequence[int]) -> list[int]:
+    counts, count, at = [], 0, 0
+    for offset in offsets:
+        count += sum(not character.isspace() for character in text[at:offset])
+        at = offset
+        counts.append(count)
+    return counts
+
+
+def _least(costs: Sequence[float], seen: Sequence[int], penalty: float) -> tuple[list[float], list[int]]:
+    """For every candidate the cheapest one at or before it, where one without a word between costs a penalty more."""
+    least, came = [], []
+    apart = near = -1  # the cheapest with words between; the cheapest without
+    for number in range(len(costs)):
+        if number and seen[number] != seen[number - 1]:
+            apart = near if apart < 0 or costs[near] < costs[apart] else apart
+            near = number
+        elif near < 0 or costs[number] < costs[near]:
+            near = number
+        choices = [(costs[near] + penalty, near)] + ([(costs[apart], apart)] if apart >= 0 else [])
+        cost, where = min(choices)
+        least.append(cost)
+        came.append(where)
+    return least, came

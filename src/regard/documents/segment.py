@@ -1,0 +1,200 @@
+"""A text inside a file, and what stands in it that is not translated: every format is read into these, and written
+from them.
+
+A file becomes pieces: strings that stay as they are, byte for byte, and segments. Put together again with the segments'
+own texts, they are the file.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from regard.documents.placement import Mark, Pairs, places
+
+SPACE = re.compile(r"[ \t\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")  # not those that hold words together
+_BLANK = " \t\n\r\f"
+_CLINGING = ",.;:!?)]}…"  # what has no space before it
+
+
+@dataclass(frozen=True)
+class Item:
+    """A stretch of a file: text, or a mark in it.
+
+    `word` is a mark that stands for a word, such as %s; `break` one that ends a line and takes the place of a space.
+    """
+
+    raw: str
+    kind: Literal["text", "open", "close", "point", "word", "break"]
+    text: str = ""
+    """What a reader sees of it."""
+    name: str = ""
+    """What an opening mark shares with the one that closes it."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A text to translate."""
+
+    text: str
+    original: str
+    """As the file has it."""
+    marks: tuple[Mark, ...]
+    written: Callable[[str], str]
+    """How the format writes a text."""
+
+    @property
+    def aligned(self) -> bool:
+        """Whether it matters which word came from which."""
+        return any(mark.kind != "break" for mark in self.marks)
+
+
+Piece = str | Segment
+
+
+@dataclass(frozen=True)
+class Translated:
+    """The translation of a segment's text."""
+
+    text: str
+    pairs: Pairs | None = None
+    """Which word came from which, as (source, target) numbers from 0 of what str.split gives; None if nobody knows."""
+
+
+def segments(pieces: Iterable[Piece]) -> list[Segment]:
+    return [piece for piece in pieces if isinstance(piece, Segment)]
+
+
+def rebuild(pieces: Sequence[Piece], translations: Iterable[Translated]) -> str:
+    """The file again, with a translation for every segment."""
+    following = iter(translations)
+    return "".join(piece if isinstance(piece, str) else _rewritten(piece, next(following)) for piece in pieces)
+
+
+def divided(items: Sequence[Item], written: Callable[[str], str]) -> Iterator[Piece]:
+    """Items that follow each other as pieces: what has no letters stays, and what stands around the text does, too."""
+    seen = [number for number, item in enumerate(items) if item.kind == "text" and item.text.strip()]
+    if not any(character.isalpha() for item in items if item.kind == "text" for character in item.text):
+        yield "".join(item.raw for item in items)
+        return
+    partners = _partners(items)
+    first, last = seen[0], seen[-1]
+    inside = range(first, last + 1)
+    start, stop = 0, len(items)
+    while start < first and partners.get(start) not in inside:
+        start += 1
+    while stop - 1 > last and partners.get(stop - 1) not in inside:
+        stop -= 1
+    left, right = "", ""
+    middle = list(items[start:stop])
+    if middle[0].kind == "text":
+        left, middle[0] = _without_edge(middle[0], left=True)
+    if middle[-1].kind == "text":
+        right, middle[-1] = _without_edge(middle[-1], left=False)
+    yield "".join(item.raw for item in items[:start]) + left
+    partners = {here - start: there - start for here, there in partners.items()}
+    text, marks = _joined(middle, partners)
+    yield Segment(text, "".join(item.raw for item in middle), marks, written)
+    yield right + "".join(item.raw for item in items[stop:])
+
+
+def _partners(items: Sequence[Item]) -> dict[int, int]:
+    """Which item closes which, and the reverse."""
+    waiting: dict[str, list[int]] = {}
+    partners: dict[int, int] = {}
+    for number, item in enumerate(items):
+        if item.kind == "open":
+            waiting.setdefault(item.name, []).append(number)
+        elif item.kind == "close" and waiting.get(item.name):
+            other = waiting[item.name].pop()
+            partners |= {number: other, other: number}
+    return partners
+
+
+def _without_edge(item: Item, *, left: bool) -> tuple[str, Item]:
+    """The space at one end of a text, as the file has it, and the text without it."""
+    if left:
+        space = item.raw[: len(item.raw) - len(item.raw.lstrip(_BLANK))]
+        return space, Item(item.raw[len(space) :], "text", item.text[len(space) :])
+    space = item.raw[len(item.raw.rstrip(_BLANK)) :]
+    return space, Item(item.raw.removesuffix(space), "text", item.text[: len(item.text) - len(space)])
+
+
+def _joined(items: Sequence[Item], partners: dict[int, int]) -> tuple[str, tuple[Mark, ...]]:
+    """The text of items, with single spaces, and the marks with their places in it."""
+    texts: list[str] = []
+    length = 0
+    spaced = True  # whether the text ends with a space, or has not begun
+    ends: list[int] = []  # of each item, in the text
+    for item in items:
+        if item.kind == "break":
+            text = "" if spaced else " "
+        else:
+            text = SPACE.sub(" ", item.text)
+            text = text[1:] if spaced and text[:1] == " " else text
+        if item.kind == "text" and spaced and texts and text[:1] and text[0] in _CLINGING and _after_word(items, ends):
+            texts[-1] = texts[-1].removesuffix(" ")
+            length -= 1
+            for number in range(len(ends) - 1, -1, -1):
+                if ends[number] <= length:
+                    break
+                ends[number] = length
+        if text:
+            texts.append(text)
+            length += len(text)
+            spaced = text.endswith(" ")
+        ends.append(length)
+    joined = "".join(texts).removesuffix(" ")
+    ends = [min(end, len(joined)) for end in ends]
+    marks = []
+    for number, item in enumerate(items):
+        if item.kind != "text":
+            other = ends[partners[number]] if number in partners else ends[number]
+            start, end = sorted((ends[number], other))
+            marks.append(Mark(item.raw, item.kind, start, end, _spaces(items, number)))
+    return joined, tuple(marks)
+
+
+def _after_word(items: Sequence[Item], ends: list[int]) -> bool:
+    """Whether a word was taken out just before, and left the space that stood before it."""
+    number = len(ends) - 1
+    return number > 0 and items[number].kind == "word" and ends[number] > 0
+
+
+def _spaces(items: Sequence[Item], number: int) -> tuple[bool, bool]:
+    before = items[number - 1].text if number else ""
+    after = items[number + 1].text if number + 1 < len(items) else ""
+    return before[-1:].isspace(), after[:1].isspace()
+
+
+def _rewritten(segment: Segment, translated: Translated) -> str:
+    """A translation as the file has it, with the marks. Where nothing came back, the original stays."""
+    text = SPACE.sub(" ", translated.text).strip(" ")
+    if text in ("", segment.text):
+        return segment.original
+    if not segment.marks:
+        return segment.written(text)
+    parts: list[str] = []
+    due = False  # a space after a mark, if what follows does not cling
+    at = 0
+    for mark, place in zip(segment.marks, places(segment.text, segment.marks, text, translated.pairs), strict=True):
+        between = text[at:place]
+        at = place
+        if between:
+            parts += [" " if due and between[0] not in _CLINGING + " " else "", segment.written(between)]
+            due = False
+        if mark.kind == "break":
+            if text[:place].strip() and text[place:].strip() and parts and parts[-1] != mark.raw:
+                parts[-1] = parts[-1].rstrip(" ")
+                parts.append(mark.raw)
+                at += len(text[place:]) - len(text[place:].lstrip(" "))
+            continue
+        if mark.kind == "word":
+            last = next((part for part in reversed(parts) if part), " ")[-1]
+            parts.append(" " if last != " " and (mark.spaces[0] or due) else "")
+            due = mark.spaces[1]
+        parts.append(mark.raw)
+    rest = text[at:]
+    if rest:
+        parts += [" " if due and rest[0] not in _CLINGING + " " else "", segment.written(rest)]
+    return "".join(parts)

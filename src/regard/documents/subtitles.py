@@ -1,0 +1,68 @@
+"""Subtitles, SubRip (.srt) and WebVTT (.vtt) <-> what is said in them. Numbers, times, settings and notes stay.
+
+A cue is translated as a whole and keeps its number of lines; a line that begins with a dash is another speaker's.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+
+from regard.documents.html import escape, unescape
+from regard.documents.segment import Item, Piece, divided
+
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_TAG = re.compile(r"<(/?)([a-zA-Z]*)[^<>\n]*>|\{\\[^{}\n]*\}")
+_SPEAKER = re.compile(r"\s*[-–—]\s*")
+ARROW = "-->"
+
+
+def srt(text: str) -> list[Piece]:
+    return list(_pieces(text, str, _without_signs))
+
+
+def vtt(text: str) -> list[Piece]:
+    return list(_pieces(text, unescape, escape))
+
+
+def _without_signs(text: str) -> str:
+    """SubRip has no way to write what looks like a time or a tag and is none."""
+    return _TAG.sub("", text.replace(ARROW, "→"))
+
+
+def _pieces(text: str, read: Callable[[str], str], written: Callable[[str], str]) -> Iterator[Piece]:
+    said: list[str] = []
+    within = False  # a cue
+    lines = _LINE.findall(text)
+    for line, after in zip(lines, [*lines[1:], ""], strict=False):
+        begins = ARROW in line or (line.strip().isdecimal() and ARROW in after)
+        if within and line.strip() and not begins:
+            said.append(line)
+            continue
+        yield from _cue(said, read, written)
+        said = []
+        within = ARROW in line
+        yield line
+    yield from _cue(said, read, written)
+
+
+def _cue(lines: list[str], read: Callable[[str], str], written: Callable[[str], str]) -> Iterator[Piece]:
+    items: list[Item] = []
+    for line in lines:
+        text = line.rstrip("\r\n")
+        if (dash := _SPEAKER.match(text)) and text[dash.end() :]:
+            yield from divided(items, written)
+            yield dash[0]
+            items, text = [], text[dash.end() :]
+        items += _items(text, read)
+        if end := line[len(line.rstrip("\r\n")) :]:
+            items.append(Item(end, "break"))
+    yield from divided(items, written)
+
+
+def _items(line: str, read: Callable[[str], str]) -> Iterator[Item]:
+    at = 0
+    for tag in _TAG.finditer(line):
+        yield Item(line[at : tag.start()], "text", read(line[at : tag.start()]))
+        name = tag[2] or ""
+        yield Item(tag[0], "point" if not name else "close" if tag[1] else "open", name=name.lower())
+        at = tag.end()
+    yield Item(line[at:], "text", read(line[at:]))

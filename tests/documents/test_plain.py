@@ -1,0 +1,44 @@
+import re
+
+from hypothesis import given, settings
+from tests.documents.translators import Translate, every, rebuilt, same, texts, upper
+from tests.text.conftest import any_text
+
+from regard.documents.plain import pieces
+
+BLANK = re.compile(r"\n[ \t]*\n")
+BOOK = """THE BOOK
+
+It was the best of times, it was the worst of times, it
+was the age of wisdom. It was the age of foolishness,
+and nobody knew which it was at all.
+
+  - one
+  - two
+
+한 줄입니다.
+שורה אחת.
+"""
+
+
+def test_wrapped_lines_are_one_text_and_others_are_not() -> None:
+    found = texts(pieces(BOOK))
+    assert found[0] == "THE BOOK"
+    assert found[1].startswith("It was the best of times, it was the worst of times, it was the age")
+    assert found[2:] == ["- one", "- two", "한 줄입니다.", "שורה אחת."]
+
+
+def test_lines_are_wrapped_again() -> None:
+    assert rebuilt(pieces(BOOK), upper) == BOOK.upper()
+    windows = BOOK.replace("\n", "\r\n")
+    assert rebuilt(pieces(windows), upper) == windows.upper()
+
+
+@every
+@settings(deadline=None)
+@given(text=any_text)
+def test_nothing_is_lost(translate: Translate, text: str) -> None:
+    found = rebuilt(pieces(text), translate)
+    assert len(BLANK.split(found)) == len(BLANK.split(text))
+    if translate is same:
+        assert found == text
