@@ -19,9 +19,9 @@ MARK = "▁"  # what a piece begins with when a word does
 def token_attention(model: Seq2Seq, source: Sequence[int], target: Sequence[int], layer: int | None = None) -> Tensor:
     """How much each target token looks at each source token, EOS left out: T, S; the mean of a layer's heads.
 
-    A token's row is that of the position which reads it, one after the position which predicts it, and the layer is by
-    default the one in the middle: both align better (Chen et al., 2020, "Accurate Word Alignment Induction from Neural
-    Machine Translation"). Rows add up to less than 1 by what went to EOS.
+    A token's row is that of the position which predicts it, and the layer is by default the last but one (Garg et al.,
+    2019, "Jointly Learning to Align and Translate with Transformer Models"). Rows add up to less than 1 by what went to
+    EOS.
     """
     device = next(model.parameters()).device
     source_BS = torch.tensor([[*source, EOS]], device=device)
@@ -29,8 +29,8 @@ def token_attention(model: Seq2Seq, source: Sequence[int], target: Sequence[int]
     cross = model.attentions(source_BS, target_BT).cross
     if not cross:
         return torch.zeros(len(target), len(source))
-    chosen_BHTS = cross[(len(cross) - 1) // 2 if layer is None else layer]
-    return chosen_BHTS[0].mean(0)[1:, : len(source)].cpu()
+    chosen_BHTS = cross[max(0, len(cross) - 2) if layer is None else layer]
+    return chosen_BHTS[0].mean(0)[:-1, : len(source)].cpu()
 
 
 def words(pieces: Sequence[str]) -> list[int]:
