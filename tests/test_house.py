@@ -11,6 +11,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "regard"
 GROUND = {"config", "errors", "files", "regard"}  # what every room stands on
 ALLOWED: dict[str, set[str]] = {
     "text": set(),
+    "documents": {"text"},
     "data": {"text"},
     "model": set(),
     "train": {"data", "model"},
@@ -20,9 +21,23 @@ ALLOWED: dict[str, set[str]] = {
     "look": {"decode", "model", "text"},
     "serve": {"decode", "model", "text"},
     "paper": {"text", "data", "model", "train", "decode", "evaluate", "look"},
-    "cli": {"text", "data", "model", "train", "exchange", "decode", "evaluate", "look", "serve", "paper"},
+    "demo": {"text", "data", "model", "train", "decode", "evaluate", "look"},
+    "cli": {
+        "text",
+        "documents",
+        "data",
+        "model",
+        "train",
+        "exchange",
+        "decode",
+        "evaluate",
+        "look",
+        "serve",
+        "paper",
+        "demo",
+    },
 }
-LIBRARIES: dict[str, set[str]] = {"text": {"sentencepiece"}}  # rooms that may use no others
+LIBRARIES: dict[str, set[str]] = {"text": {"sentencepiece"}, "documents": set()}  # rooms that may use no others
 CONCRETE = {"transformer", "recurrent", "convolutional"}
 
 

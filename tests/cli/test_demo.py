@@ -1,41 +1,49 @@
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from regard.cli.demo import english, german, korean
 from regard.cli.main import app
 
 
-@pytest.mark.parametrize(
-    ("number", "words"),
-    [
-        (0, ("zero", "null", "영")),
-        (7, ("seven", "sieben", "칠")),
-        (10, ("ten", "zehn", "십")),
-        (21, ("twenty-one", "einundzwanzig", "이십일")),
-        (100, ("one hundred", "einhundert", "백")),
-        (407, ("four hundred and seven", "vierhundertsieben", "사백칠")),
-        (1984, ("one thousand nine hundred and eighty-four", "eintausendneunhundertvierundachtzig", "천구백팔십사")),
-        (9010, ("nine thousand ten", "neuntausendzehn", "구천십")),
-    ],
-)
-def test_numbers_in_words(number: int, words: tuple[str, str, str]) -> None:
-    assert (english(number), german(number), korean(number)) == words
-
-
-def test_no_two_numbers_are_written_alike() -> None:
-    for language in (english, german, korean):
-        assert len({language(number) for number in range(10_000)}) == 10_000
-
-
 def test_a_short_demo(tmp_path: Path) -> None:
-    arguments = ["demo", "--steps", "40", "--out", str(tmp_path), "--json"]
-    done = CliRunner().invoke(app, arguments, catch_exceptions=False)
-    figures = json.loads(done.stdout)
-    assert 0.0 <= figures["exact_match"] <= 1.0 and figures["held_out"] == 500
-    assert len(figures["examples"]) == 15 and "천구백팔십사" in figures["examples"]
-    log = (tmp_path / "run" / "log.jsonl").read_text().splitlines()
+    done = CliRunner().invoke(app, ["demo", "--steps", "30", "--out", str(tmp_path / "demo")], catch_exceptions=False)
+    assert "step 30 of 30: loss" in done.stderr
+    report = tmp_path / "demo" / "report.html"
+    assert str(report) in done.stdout and "2025년 5월 3일" in done.stdout and "●" in done.stdout
+    assert report.read_text(encoding="utf-8").startswith("<!doctype html>")
+    log = (tmp_path / "demo" / "run" / "log.jsonl").read_text().splitlines()
     losses = [json.loads(line)["loss"] for line in log if '"event": "train"' in line]
     assert losses[-1] < 0.8 * losses[0], "it learns"
+
+
+def test_the_same_seed_the_same_figures_and_an_earlier_demo_is_replaced(tmp_path: Path) -> None:
+    logs = []
+    for _ in range(2):
+        arguments = ["demo", "--steps", "3", "--out", str(tmp_path), "--json"]
+        figures = json.loads(CliRunner().invoke(app, arguments, catch_exceptions=False).stdout)
+        assert set(figures) == {"exact_match", "exact_match_new_formats", "seconds", "report"}
+        assert Path(figures["report"]) == tmp_path / "report.html"
+        records = map(json.loads, (tmp_path / "run" / "log.jsonl").read_text().splitlines())
+        logs.append([(record["step"], record["loss"]) for record in records if "loss" in record])
+    assert logs[0] == logs[1] and len(logs[0]) == 2
+
+
+@pytest.mark.slow
+def test_the_demo_reaches_what_it_promises(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["demo", "--out", str(tmp_path), "--json"], catch_exceptions=False)
+    figures = json.loads(done.stdout)
+    assert figures["exact_match"] >= 0.99
+
+
+def test_without_babel_it_says_what_to_install() -> None:
+    code = (
+        "import sys; sys.modules['babel'] = None; sys.argv = ['regard', 'demo']; import regard.cli.main as m; m.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stderr == (
+        "regard: the demo needs Babel, for how dates are written; pip install 'regard[demo]'\n"
+    )

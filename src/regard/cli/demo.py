@@ -1,160 +1,142 @@
-"""`regard demo`: a first look. Trains a small model from nothing on numbers as people write them, and tries it."""
+"""`regard demo`: a first look. Trains a small model from nothing on dates as people write them, and opens it."""
 
 import json
-import random
-import tempfile
-from collections.abc import Callable
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
+from textwrap import indent
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from regard.data.prepared import Prepared
-    from regard.model.seq2seq import Seq2Seq
+    from rich.progress import Progress, TaskID
 
-ENGLISH = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-).split()
-TENS = "zero ten twenty thirty forty fifty sixty seventy eighty ninety".split()
-GERMAN = (
-    "null ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn "
-    "achtzehn neunzehn"
-).split()
-ZEHNER = "null zehn zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig".split()
-KOREAN = "영일이삼사오육칠팔구"
-HELD_OUT = 500
-SHOWN = (407, 1984, 2718, 5063, 9999)
+    from regard.demo.lesson import Answered, Drawn
+    from regard.train.loop import Observer
+    from regard.train.step import Update
 
-
-def english(number: int) -> str:
-    if number >= 1000:
-        return f"{english(number // 1000)} thousand" + (f" {english(number % 1000)}" if number % 1000 else "")
-    if number >= 100:
-        return f"{ENGLISH[number // 100]} hundred" + (f" and {english(number % 100)}" if number % 100 else "")
-    if number < 20:
-        return ENGLISH[number]
-    return TENS[number // 10] + (f"-{ENGLISH[number % 10]}" if number % 10 else "")
-
-
-def german(number: int) -> str:
-    if number >= 1000:
-        return f"{german(number // 1000)}tausend" + (german(number % 1000) if number % 1000 else "")
-    if number >= 100:
-        return f"{GERMAN[number // 100]}hundert" + (german(number % 100) if number % 100 else "")
-    if number < 20:
-        return GERMAN[number]
-    return (f"{GERMAN[number % 10]}und" if number % 10 else "") + ZEHNER[number // 10]
-
-
-def korean(number: int) -> str:
-    written = ""
-    for unit, name in ((1000, "천"), (100, "백"), (10, "십"), (1, "")):
-        digit = number // unit % 10
-        if digit:
-            written += (KOREAN[digit] if digit > 1 or not name else "") + name
-    return written or KOREAN[0]
-
-
-LANGUAGES: tuple[Callable[[int], str], ...] = (english, german, korean)
+OUT = Path("runs/demo")
+SEED, TRAIN, HELD_OUT = 1, 24_000, 1000
+PICTURED = "2025년 5월 3일"
 
 
 def demo(
-    out: Annotated[Path | None, typer.Option(help="Keep data and run here; by default they are removed.")] = None,
-    steps: Annotated[int, typer.Option(min=1, help="Training steps.")] = 1500,
+    out: Annotated[Path, typer.Option(help="Where data, run and report go; an earlier demo there is replaced.")] = OUT,
+    steps: Annotated[int, typer.Option(min=1, help="Training steps.")] = 2000,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Train a small model from nothing: numbers in words, in three languages, to figures. Takes a minute or two."""
+    """Train a small model from nothing: dates as people write them in six languages, to ISO 8601. Takes 2 minutes."""
+    from regard.demo.bundled import bundled, translated
+
     started = perf_counter()
-    with tempfile.TemporaryDirectory(prefix="regard-demo-") as temporary:
-        folder = Path(temporary) if out is None else out
-        folder.mkdir(parents=True, exist_ok=True)
-        figures = _demo(folder, steps)
-    figures["seconds"] = round(perf_counter() - started, 1)
+    if not as_json:
+        for model in bundled():
+            typer.echo("\n\n".join([f"Translated by {model.name}:", *translated(model)]) + "\n")
+    figures = _learn(out, steps, started, say=not as_json)
     if as_json:
         typer.echo(json.dumps(figures, ensure_ascii=False))
-        return
-    typer.echo("\nNumbers the model never saw in training:\n")
-    for written, answer in figures["examples"].items():
-        typer.echo(f"  {written:45} {answer}")
-    share, count, seconds = figures["exact_match"], figures["held_out"], figures["seconds"]
-    typer.echo(f"\n{share:.1%} of {count} held-out numbers exactly right, after {seconds:.0f} s.")
-    typer.echo("\nYour own texts next:\n")
-    typer.echo("  regard prepare --train train.en train.de --valid val.en val.de --vocabulary 8000 --out data/mine")
-    typer.echo("  regard train --preset tiny --data data/mine --out runs/first")
-    typer.echo("  regard model base")
 
 
-def _demo(folder: Path, steps: int) -> dict[str, Any]:
-    from regard.config import Config, CorpusConfig, ModelConfig, PrepareConfig, TrainConfig
-    from regard.data.prepare import prepare
-    from regard.data.prepared import Prepared
+def _learn(out: Path, steps: int, started: float, *, say: bool) -> dict[str, Any]:
+    """Train, examine, write the report; returns the figures."""
+    from regard.demo import dates
+    from regard.demo.lesson import answers, by_language, curves, drawn, exact_match, learn
+    from regard.demo.report import Findings, page
+    from regard.files import write_bytes
 
-    held_out = _write(folder)
-    corpora = {
-        name: [CorpusConfig(files=(str(folder / f"{name}.words"), str(folder / f"{name}.figures")))]
-        for name in ("train", "valid")
-    }
-    settings = PrepareConfig(vocabulary=400, source_language="words", target_language="figures")
-    prepare(corpora["train"], corpora["valid"], folder / "data", settings, force=True)
-    data = Prepared.open(folder / "data")
-
-    import torch
-
-    from regard.cli.watch import watch
-    from regard.model.saved import load_model
-    from regard.train.loop import train
-    from regard.train.run import settle
-
-    torch.set_num_threads(1)  # so small a model gains nothing from a second one
-    every = max(1, steps // 6)
-    config = Config(
-        model=ModelConfig(encoder_layers=2, decoder_layers=1, d_model=64, d_ff=128, heads=4, dropout=0.0),
-        train=TrainConfig(
-            steps=steps, batch_tokens=1200, schedule="cosine", peak_rate=0.004, warmup=max(1, steps // 10),
-            label_smoothing=0.0, checkpoint_every=every, log_every=every, average_last=1, beta2=0.99,
-        ),
+    task = dates.task(SEED, train=TRAIN, held_out=HELD_OUT)
+    sys.stderr.write(f"Learning from nothing: {len(task.train):,} dates in {len(dates.LANGUAGES)} languages.\n")
+    with _watch(steps) as observer:
+        translator = learn(task, out, steps, observer)
+    known, new = answers(translator, task.dates), answers(translator, task.formats)
+    examples = [one for language in dates.LANGUAGES for one in _first(known, language, 2) + _first(new, language, 1)]
+    shares = zip(by_language(known).items(), by_language(new).values(), strict=True)
+    picture, (loss, matches), commands = drawn(translator, PICTURED), curves(out), _next(out)
+    found = Findings(
+        len(task.train), exact_match(known), exact_match(new), HELD_OUT,
+        {language: (share, other) for (language, share), other in shares},
+        examples, picture, PICTURED, loss, matches, perf_counter() - started, commands,
     )  # fmt: skip
-    some = held_out[:90]
-
-    def validator(model: "Seq2Seq") -> dict[str, float]:
-        return {"exact_match": _exact_match(model, data, some)}
-
-    with watch(steps, folder / "run", tensorboard=False) as observer:
-        path = train(settle(config, data), data, folder / "run", validator=validator, observer=observer, fresh=True)
-    model = load_model(path).model
-    shown = [language(number) for number in SHOWN for language in LANGUAGES]
-    examples = dict(zip(shown, _answers(model, data, shown), strict=True))
-    return {"exact_match": _exact_match(model, data, held_out), "held_out": len(held_out), "examples": examples}
+    report = out / "report.html"
+    write_bytes(report, page(found).encode())
+    figures: dict[str, Any] = {"exact_match": found.dates, "exact_match_new_formats": found.formats}
+    figures |= {"seconds": round(found.seconds, 1), "report": str(report.resolve())}
+    if say:
+        _tell(figures, examples, picture, commands)
+    return figures
 
 
-def _write(folder: Path) -> list[tuple[str, str]]:
-    """Numbers below 10,000 in words and in figures, but for some that are held out; returns those."""
-    numbers = [number for number in range(10_000) if number not in SHOWN]
-    random.Random(1).shuffle(numbers)  # noqa: S311 # nothing is secret here
-    held_out = [(LANGUAGES[n % 3](number), str(number)) for n, number in enumerate(numbers[:HELD_OUT])]
-    train = [(language(number), str(number)) for number in numbers[HELD_OUT:4000] for language in LANGUAGES]
-    for name, pairs in (("train", train), ("valid", held_out)):
-        (folder / f"{name}.words").write_text("".join(f"{words}\n" for words, _ in pairs), encoding="utf-8")
-        (folder / f"{name}.figures").write_text("".join(f"{figures}\n" for _, figures in pairs), encoding="utf-8")
-    return held_out
+def _first(answered: "list[Answered]", language: str, count: int) -> "list[Answered]":
+    return [one for one in answered if one.example.language == language][:count]
 
 
-def _answers(model: "Seq2Seq", data: "Prepared", texts: list[str]) -> list[str]:
-    import torch
-
-    from regard.config import EOS, PAD, DecodeConfig
-    from regard.decode.greedy import greedy_search
-
-    rows = [[*ids, EOS] for ids in data.source_subwords.encode(texts)]
-    longest = max(map(len, rows))
-    source_BS = torch.tensor([row + [PAD] * (longest - len(row)) for row in rows])
-    found = greedy_search(model, source_BS, DecodeConfig(extra_length=5))
-    return [data.target_subwords.decode(hypothesis.tokens) for hypothesis in found]
+def _next(out: Path) -> list[tuple[str, str]]:
+    return [
+        ("Ask it for a date of your own:", f'regard translate --model {quote(f"{out}/run/model")} "{PICTURED}"'),
+        ("Look at its training again:", f"regard runs {quote(f'{out}/run')}"),
+        (
+            "Train on your own pairs of texts:",
+            "regard prepare --train train.en train.de --valid val.en val.de --vocabulary 8000 --out data/mine",
+        ),
+    ]
 
 
-def _exact_match(model: "Seq2Seq", data: "Prepared", pairs: list[tuple[str, str]]) -> float:
-    answers = _answers(model, data, [words for words, _ in pairs])
-    return sum(answer == figures for answer, (_, figures) in zip(answers, pairs, strict=True)) / len(pairs)
+def _tell(
+    figures: dict[str, Any], examples: "list[Answered]", picture: "Drawn", commands: list[tuple[str, str]]
+) -> None:
+    from regard.look.alignment_grid import alignment_grid, width
+
+    typer.echo("\nDates that it never saw:\n")
+    for one in examples:
+        wrong = "" if one.right else f"  (wrong: {one.example.iso})"
+        typer.echo(f"  {one.example.text}{' ' * (38 - width(one.example.text))}{one.answer}{wrong}")
+    typer.echo("\nWhich character made which digit (what the decoder looked at most):\n")
+    typer.echo(indent(alignment_grid(picture.source, picture.target, picture.pairs), "  "))
+    typer.echo(f"\n{figures['exact_match']:.1%} of {HELD_OUT:,} held-out dates are exactly right, ", nl=False)
+    typer.echo(f"{figures['exact_match_new_formats']:.1%} in held-out formats; {figures['seconds']:.0f} s in all.")
+    typer.echo(f"\nThe report, with the attention and the curves:\n\n  {figures['report']}")
+    for why, command in commands:
+        typer.echo(f"\n{why}\n\n  {command}")
+
+
+@contextmanager
+def _watch(steps: int) -> "Iterator[Observer]":
+    """A bar with loss and exact match on a terminal; elsewhere a line whenever they are measured."""
+    if not sys.stderr.isatty():
+        yield _Watcher(steps)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (BarColumn(bar_width=24), TextColumn("{task.percentage:3.0f} %"), TimeRemainingColumn())
+    with Progress(*columns, TextColumn("{task.description}"), console=Console(stderr=True)) as progress:
+        yield _Watcher(steps, progress, progress.add_task("", total=steps))
+
+
+class _Watcher:
+    """Loss and exact match, as they come."""
+
+    def __init__(self, steps: int, progress: "Progress | None" = None, task: "TaskID | None" = None) -> None:
+        self.steps, self.progress, self.task = steps, progress, task
+        self.loss = self.match = ""
+
+    def step(self, number: int, update: "Update") -> None:
+        if self.progress is not None and self.task is not None:
+            self.progress.update(self.task, completed=number)
+
+    def record(self, record: dict[str, Any]) -> None:
+        if record["event"] == "train":
+            self.loss = f"loss {record.get('loss', float('nan')):.3f}"
+        if record["event"] == "validation":
+            self.match = f"exact match {record['exact_match']:.1%}"
+        if self.progress is not None and self.task is not None:
+            self.progress.update(self.task, description=f"{self.loss}  {self.match}")
+        elif record["event"] == "validation":
+            sys.stderr.write(f"step {record['step']:,} of {self.steps:,}: {self.loss}  {self.match}\n")
+
+    def warn(self, sentence: str) -> None:
+        sys.stderr.write(f"regard: {sentence}\n")

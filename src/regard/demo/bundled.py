@@ -1,0 +1,47 @@
+"""The models that the package carries, if it carries any, and a few sentences for each."""
+
+from importlib.resources import files
+from pathlib import Path
+
+from regard.decode.alignment import words
+from regard.decode.load import load
+from regard.decode.translation import Translation
+from regard.decode.translator import Options
+from regard.look.alignment_grid import alignment_grid
+
+FOLDER = Path(str(files("regard"))) / "models"
+SENTENCES = {
+    "en": ("Two dogs are playing in the snow.", "A woman in a red coat is reading a book."),
+    "de": ("Zwei Hunde spielen im Schnee.", "Eine Frau in einem roten Mantel liest ein Buch."),
+    "ko": ("개 두 마리가 눈밭에서 놀고 있다.", "빨간 외투를 입은 여자가 책을 읽고 있다."),
+}
+
+
+def bundled(folder: Path = FOLDER) -> list[Path]:
+    """The folders of the models."""
+    return sorted(path.parent for path in folder.glob("*/config.json"))
+
+
+def translated(model: Path) -> list[str]:
+    """Sentences in the language that the model reads, each with its translation and the alignment, for a terminal."""
+    translator = load(model)
+    sentences = SENTENCES.get(translator.saved.languages[0] or "", ())
+    return [_drawn(found) for found in translator.stream(sentences, Options(alignment=True))]
+
+
+def _drawn(found: Translation) -> str:
+    grids = []
+    for sentence in found.sentences:
+        best = sentence.outputs[0]
+        assert best.alignment is not None, "it was asked for"
+        grids.append(alignment_grid(_words(sentence.tokens), _words(best.tokens), best.alignment))
+    return "\n\n".join([f"{found.source}\n{found.text}", *grids])
+
+
+def _words(pieces: tuple[str, ...]) -> list[str]:
+    """The words that pieces spell."""
+    numbers = words(pieces)
+    return [
+        "".join(piece for piece, number in zip(pieces, numbers, strict=True) if number == word).lstrip("▁")
+        for word in dict.fromkeys(numbers)
+    ]

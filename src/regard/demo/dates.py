@@ -1,0 +1,117 @@
+"""The demo's task: dates as people write them, in six languages, to ISO 8601. Formats and names are CLDR's, by Babel.
+
+The model is not told the language, so a format is left out if its text may be another date elsewhere: 10/11/2025 is in
+October to one reader and in November to another, and a weekday before it may settle that only for those who know the
+calendar. Left out are those, too, that leave the century open.
+"""
+
+import random
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import cache
+
+from regard.errors import UserError
+from regard.text.normalise import normalise
+
+try:
+    from babel import Locale
+    from babel.dates import format_date
+except ImportError:
+    raise UserError("the demo needs Babel, for how dates are written; pip install 'regard[demo]'") from None
+
+LANGUAGES = {
+    "English": ("en_US", "en_GB"), "German": ("de",), "French": ("fr",), "Spanish": ("es",), "Korean": ("ko",),
+    "Japanese": ("ja",),
+}  # fmt: skip
+FIRST, LAST = date(1900, 1, 1), date(2099, 12, 31)
+WANTED = re.compile(r"yM+E*d+")  # CLDR's names for formats with year, month and day, and maybe the weekday
+HELD_OUT = {"en_GB": "yMMMEEEEd"} | dict.fromkeys(("de", "fr", "es", "ko", "ja"), "yMMMEd")
+"""By locale a format whose parts, such as the short weekday and the short month, are learned, but not together."""
+SHOWN = date(2025, 5, 3)
+
+
+@dataclass(frozen=True)
+class Format:
+    """One way to write a date."""
+
+    language: str
+    locale: str
+    pattern: str
+    held_out: bool
+
+    def write(self, day: date) -> str:
+        return normalise(format_date(day, self.pattern, locale=self.locale))
+
+
+@dataclass(frozen=True)
+class Example:
+    """A date as it is written somewhere, and what it is."""
+
+    text: str
+    iso: str
+    language: str
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to learn from, and what to be examined in."""
+
+    train: list[Example]
+    dates: list[Example]
+    """Dates that are not in `train` in any format."""
+    formats: list[Example]
+    """Such dates, in formats that are not in `train` either; a few less."""
+
+
+def task(seed: int, *, train: int, held_out: int) -> Task:
+    """So many dates to learn from and so many held out, drawn by a seed; each in one format of a language in turn."""
+    drawn = random.Random(seed)  # noqa: S311 # nothing is secret here
+    every = [FIRST + timedelta(number) for number in range((LAST - FIRST).days + 1)]
+    every.remove(SHOWN)
+    days = drawn.sample(every, train + 2 * held_out)
+    learned, new = ([way for way in formats() if way.held_out is held] for held in (False, True))
+
+    def examples(some: list[date], ways: list[Format]) -> list[Example]:
+        by_language = [[way for way in ways if way.language == language] for language in LANGUAGES]
+        chosen = [drawn.choice(by_language[number % len(by_language)]) for number in range(len(some))]
+        return [Example(way.write(day), day.isoformat(), way.language) for way, day in zip(chosen, some, strict=True)]
+
+    def is_new(example: Example) -> bool:
+        """May is short and long at once, so that a new format may be an old one with it."""
+        day = date.fromisoformat(example.iso)
+        return example.text not in {way.write(day) for way in learned if way.language == example.language}
+
+    return Task(
+        train=examples(days[2 * held_out :], learned),
+        dates=examples(days[:held_out], learned),
+        formats=list(filter(is_new, examples(days[held_out : 2 * held_out], new))),
+    )
+
+
+@cache
+def formats() -> list[Format]:
+    """Every way to write a date that leaves no doubt which date it is."""
+    every = [
+        Format(language, locale, pattern, held_out)
+        for language, locales in LANGUAGES.items()
+        for locale in locales
+        for pattern, held_out in _patterns(locale).items()
+    ]
+    days = [date(year, month, day) for year in range(2001, 2008) for month in range(1, 13) for day in range(1, 13)]
+    meant: dict[str, set[tuple[int, int]]] = defaultdict(set)
+    written = {way: [way.write(day).replace(str(day.year), "") for day in days] for way in every}
+    for texts in written.values():
+        for day, text in zip(days, texts, strict=True):
+            meant[text].add((day.month, day.day))
+    return [way for way, texts in written.items() if all(len(meant[text]) == 1 for text in texts)]
+
+
+def _patterns(locale: str) -> dict[str, bool]:
+    """A locale's patterns with the year in full, and whether each is held out."""
+    known = Locale.parse(locale)
+    named = {name: form.pattern for name, form in known.datetime_skeletons.items() if WANTED.fullmatch(name)}
+    named |= {name: form.pattern for name, form in known.date_formats.items()}
+    held_out = named.get(HELD_OUT.get(locale, ""))
+    return {pattern: pattern == held_out for pattern in named.values() if "yy" not in pattern}

@@ -1,0 +1,134 @@
+"""The demo's training: a small Transformer learns dates from nothing, and is examined in those it never saw."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from regard.config import Config, CorpusConfig, DecodeConfig, ModelConfig, PrepareConfig, TrainConfig
+from regard.data.prepare import prepare
+from regard.data.prepared import Prepared
+from regard.decode.alignment import MARK
+from regard.decode.load import live, load
+from regard.decode.translator import Options, Translator
+from regard.demo.dates import LANGUAGES, Example, Task
+from regard.errors import Interrupted
+from regard.files import write_bytes
+from regard.look.recorded import cross_attention
+from regard.model.saved import Saved
+from regard.model.seq2seq import Seq2Seq
+from regard.train.log import records
+from regard.train.loop import Observer, train
+from regard.train.run import LOG, settle, subword_files
+
+VALIDATIONS = 20
+WHOLE = Options(beam=1, split=False)  # a full stop after the day ends no sentence
+
+Points = list[tuple[int, float]]
+
+
+@dataclass(frozen=True)
+class Answered:
+    """An example, and what the model made of it."""
+
+    example: Example
+    answer: str
+
+    @property
+    def right(self) -> bool:
+        return self.answer == self.example.iso
+
+
+def learn(task: Task, folder: Path, steps: int, observer: Observer) -> Translator:
+    """Prepare the task's examples and train on them in `folder`, both anew."""
+    data = _prepared(task, folder)
+    torch.set_num_threads(1)  # so small a model gains nothing from a second one
+    every = max(10, steps // VALIDATIONS)
+    config = settle(
+        Config(
+            model=ModelConfig(encoder_layers=2, decoder_layers=1, d_model=64, d_ff=128, heads=4, dropout=0.0),
+            train=TrainConfig(
+                steps=steps, batch_tokens=1500, schedule="cosine", peak_rate=0.004, warmup=max(1, steps // 10),
+                label_smoothing=0.0, beta2=0.99, average_last=1, keep_last=1, checkpoint_every=every,
+                log_every=every // 2,
+            ),
+            decode=DecodeConfig(extra_length=5),
+        ),
+        data,
+    )  # fmt: skip
+
+    def validator(model: Seq2Seq) -> dict[str, float]:
+        saved = Saved(model, config.model, config.decode, data.languages, data.config.form, subword_files(data))
+        return {"exact_match": exact_match(answers(live(saved), task.dates))}
+
+    try:
+        return load(train(config, data, folder / "run", validator=validator, observer=observer, fresh=True))
+    except Interrupted as stopped:
+        raise Interrupted("the demo was stopped; it begins anew when it is run again", stopped.code) from None
+
+
+def _prepared(task: Task, folder: Path) -> Prepared:
+    folder.mkdir(parents=True, exist_ok=True)
+    train, valid = (_written(folder, *named) for named in (("train", task.train), ("valid", task.dates)))
+    settings = PrepareConfig(vocabulary=500, source_language="written", target_language="iso")
+    prepare([train], [valid], folder / "data", settings, force=True)
+    return Prepared.open(folder / "data")
+
+
+def _written(folder: Path, name: str, examples: Sequence[Example]) -> CorpusConfig:
+    path = folder / f"{name}.tsv"
+    write_bytes(path, "".join(f"{example.text}\t{example.iso}\n" for example in examples).encode())
+    return CorpusConfig(files=(str(path),))
+
+
+def answers(translator: Translator, examples: Sequence[Example]) -> list[Answered]:
+    texts = translator.translate([example.text for example in examples], WHOLE)
+    return [Answered(example, text) for example, text in zip(examples, texts, strict=True)]
+
+
+def exact_match(answered: Sequence[Answered]) -> float:
+    """The share that is right to the last digit."""
+    return sum(one.right for one in answered) / len(answered)
+
+
+def by_language(answered: Sequence[Answered]) -> dict[str, float]:
+    return {
+        language: exact_match([one for one in answered if one.example.language == language]) for language in LANGUAGES
+    }
+
+
+def curves(folder: Path) -> tuple[Points, Points]:
+    """Loss in training and exact match on held-out dates, by step, from the run's log."""
+    log = list(records(folder / "run" / LOG))
+    loss = [(record["step"], record["loss"]) for record in log if record["event"] == "train"]
+    return loss, [(record["step"], record["exact_match"]) for record in log if record["event"] == "validation"]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Which source token each token of an answer was drawn from."""
+
+    source: list[str]
+    target: list[str]
+    weights_TS: list[list[float]]
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The strongest source token of each target token."""
+        return [(max(range(len(row)), key=row.__getitem__), number) for number, row in enumerate(self.weights_TS)]
+
+
+def drawn(translator: Translator, text: str) -> Drawn:
+    """What the model looks at while it writes its answer to a text."""
+    source, target = translator.source_subwords, translator.target_subwords
+    read = source.encode([text])[0]
+    wrote = translator.window([text], WHOLE)[0].sentences[0].outputs[0].hypothesis.tokens
+    weights_TS = cross_attention(translator.model, read, wrote)
+    seen, written = source.pieces(read), target.pieces(wrote)
+    before, above = int(seen[:1] == [MARK]), int(written[:1] == [MARK])  # the space that begins every text is nobody's
+    return Drawn(
+        [*(piece.replace(MARK, "␣") for piece in seen[before:]), "end"],
+        [piece.replace(MARK, "␣") for piece in written[above:]],
+        weights_TS[above:, before:].tolist(),
+    )
