@@ -16,8 +16,8 @@ from regard.model.seq2seq import Seq2Seq
 def cross_attention(model: Seq2Seq, source: Sequence[int], target: Sequence[int], layer: int = -1) -> Tensor:
     """How much each target token was drawn from each source token and, last, from EOS: T, S + 1; the mean of the heads.
 
-    A token's row is that of the position which predicts it, so rows add up to 1. For words in two languages the
-    position which reads it tells more: decode.alignment.token_attention.
+    A token's row is that of the position which predicts it. EOS is there, unlike in decode.alignment.token_attention,
+    so rows add up to 1.
     """
     device = next(model.parameters()).device
     source_BS = torch.tensor([[*source, EOS]], device=device)
