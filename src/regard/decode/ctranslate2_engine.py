@@ -101,7 +101,8 @@ class CTranslate2Engine:
                     unsure.append(number)
             progress(len(numbers) - (len(unsure) - before))
 
-        for batch in batches([len(sources[number]) for number in readable], request.batch_tokens or BATCH_TOKENS):
+        lengths = [len(sources[number]) for number in readable]
+        for batch in batches(lengths, request.batch_tokens or BATCH_TOKENS, self.workers):
             if len(waiting) == QUEUED * self.workers:
                 collect()
             numbers = [readable[number] for number in batch]

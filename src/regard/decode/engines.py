@@ -21,6 +21,7 @@ from regard.decode.sampling import Sampling, sample
 from regard.model.seq2seq import Seq2Seq
 
 BATCH_TOKENS = 2048  # source tokens, padding included: enough to keep two cores busy, and no more memory than that
+LEAST_TOKENS = 128  # of a batch that is small only so that several workers have something to do
 Progress = Callable[[int], None]
 """Told how many more sentences are done."""
 
@@ -123,16 +124,29 @@ class TorchEngine:
         ]
 
 
-def batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
-    """The numbers of sources in batches of similar lengths, the longest first; EOS and padding count as tokens."""
+def batches(lengths: Sequence[int], batch_tokens: int, workers: int = 1) -> Iterator[list[int]]:
+    """The numbers of sources in batches of similar lengths, the longest first; EOS and padding count as tokens.
+
+    For several workers, a batch is at most half of a worker's share of what is left, so that all end at about the same
+    time, and a few sentences are shared, too.
+    """
+    left = sum(lengths) + len(lengths)
+    most = _most(left, batch_tokens, workers)
     batch: list[int] = []
     for number in sorted(range(len(lengths)), key=lambda number: -lengths[number]):
-        if batch and (len(batch) + 1) * (lengths[batch[0]] + 1) > batch_tokens:
+        if batch and (len(batch) + 1) * (lengths[batch[0]] + 1) > most:
             yield batch
+            left -= sum(lengths[done] + 1 for done in batch)
+            most = _most(left, batch_tokens, workers)
             batch = []
         batch.append(number)
     if batch:
         yield batch
+
+
+def _most(left: int, batch_tokens: int, workers: int) -> int:
+    """How many tokens the next batch may have."""
+    return batch_tokens if workers == 1 else min(batch_tokens, max(LEAST_TOKENS, left // (2 * workers)))
 
 
 def padded(sources: Sequence[Sequence[int]], device: torch.device | str = "cpu") -> Tensor:
