@@ -1,3 +1,4 @@
+import errno
 import json
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ from tests.decode.conftest import sentences
 from regard.config import Config, ModelConfig
 from regard.decode.ctranslate2_engine import CTranslate2Engine
 from regard.decode.engines import TorchEngine
-from regard.decode.load import convert, load
+from regard.decode.load import convert, live, load
 from regard.decode.sampling import Sampling
 from regard.decode.translator import Options, Translator
 from regard.errors import UserError
@@ -172,6 +173,19 @@ def test_an_export_that_describes_nothing(folder: Path) -> None:
     write_manifest(export)
     with pytest.raises(UserError, match="regard.json: does not describe a regard model"):
         load(folder)
+
+
+def test_a_full_disk_leaves_the_reference_to_a_training(saved: Saved, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = live(saved)
+    assert isinstance(wanted.engine, CTranslate2Engine)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("regard.decode.load.write_ctranslate2", full)
+    found = live(saved)
+    assert isinstance(found.engine, TorchEngine)
+    assert found.translate(TEXTS) == wanted.translate(TEXTS)
 
 
 def test_compile_is_for_torch(folder: Path) -> None:

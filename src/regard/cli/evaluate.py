@@ -50,6 +50,7 @@ def evaluate(
     from regard.errors import UserError
     from regard.evaluate.aligned import read_aligned
     from regard.evaluate.report import report
+    from regard.files import write_bytes
 
     if not reference:
         raise UserError("--reference is missing; name the file of right translations")
@@ -73,7 +74,7 @@ def evaluate(
         if translator.has_weights:
             perplexity = _perplexity(translator, sources, right[0], options)
     if out is not None:
-        out.write_text("".join(f"{line}\n" for line in hypotheses), encoding="utf-8")
+        write_bytes(out, "".join(f"{line}\n" for line in hypotheses).encode())
     others = None if baseline is None else lines[baseline]
     figures = report(hypotheses, right, sources=sources, baseline=others, perplexity=perplexity)
     if as_json:

@@ -90,9 +90,12 @@ def live(saved: Saved) -> Translator:
     on_cpu = next(saved.model.parameters()).device.type == "cpu"
     if not on_cpu or inconvertible(saved.config) is not None:
         return Translator(saved)
-    with TemporaryDirectory(prefix="regard-") as temporary:
-        write_ctranslate2(Path(temporary), saved, "float32")
-        return _fast(Path(temporary), saved, lambda: saved.model)
+    try:
+        with TemporaryDirectory(prefix="regard-") as temporary:
+            write_ctranslate2(Path(temporary), saved, "float32")
+            return _fast(Path(temporary), saved, lambda: saved.model)
+    except OSError:  # a full disk must not end a training; the reference says the same, more slowly
+        return Translator(saved)
 
 
 def _exported(export: Path, folder: Path | None = None) -> Translator:
