@@ -54,6 +54,18 @@ def test_the_list_as_the_issue_writes_it(tmp_path: Path) -> None:
         assert corpus["licence"] and corpus["home"] and corpus["pairs"] > 0 and corpus["files"]
 
 
+def test_treebanks(regard: Any) -> None:
+    code, listed, said = regard("corpora treebanks")
+    assert (code, said) == (0, "")
+    for name, treebank in catalogue().treebanks.items():
+        assert f"\n{name}\n" in f"\n{listed}" and treebank.licence in listed and treebank.how in listed
+    assert set(json.loads(regard("corpora treebanks --json")[1])) == set(catalogue().treebanks)
+    assert regard("corpora")[1].endswith("regard corpora treebanks\n")
+    code, printed, said = regard("corpora get wsj")
+    assert (code, printed) == (2, "") and said.startswith("regard: wsj is a treebank, which you get by hand from ")
+    assert "cat 0[2-9]/*.mrg 1?/*.mrg 2[01]/*.mrg > train.mrg" in said
+
+
 def test_get_then_prepare(regard: Any, served: tuple[Server, Any], tmp_path: Path) -> None:  # noqa: F811
     out = tmp_path / "data"
     assert regard(f"prepare --corpus small-en-de --vocabulary 300 --out {out}") == (

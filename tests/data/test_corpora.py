@@ -189,3 +189,12 @@ class TestTheCatalogue:
         assert json.loads((tmp_path / "corpora/multi30k-en-de/corpus.json").read_text())["licence"].startswith(
             "research"
         )
+
+    def test_treebanks_are_got_by_hand(self) -> None:
+        for name, treebank in catalogue().treebanks.items():
+            assert treebank.home.startswith("https://") and treebank.licence and treebank.trees > 0
+            with pytest.raises(UserError) as mistake:
+                get(name)
+            assert treebank.how in str(mistake.value) and treebank.home in str(mistake.value)
+        assert {"craft", "wsj"} <= set(catalogue().treebanks)
+        assert not set(catalogue().treebanks) & set(catalogue().corpora)

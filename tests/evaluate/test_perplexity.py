@@ -46,7 +46,8 @@ def test_a_search_and_a_score_agree(translator: Translator) -> None:
 
 
 def test_ensembles_are_scored(saved: Saved) -> None:
-    twice = Translator(saved, model=Ensemble([saved.model, saved.model]))
+    ensemble = Ensemble([saved.model, saved.model])
+    twice = Translator(saved, later=lambda: ensemble)
     alone = score_texts(Translator(saved), ["The man."], ["Der Mann."])[0]
     together = score_texts(twice, ["The man."], ["Der Mann."])[0]
     assert together.token_scores == pytest.approx(alone.token_scores, abs=1e-5)

@@ -22,7 +22,26 @@ def corpora(
     from regard.data.corpora import catalogue
 
     listed = {name: _described(name) for name in catalogue().corpora}
-    typer.echo(json.dumps(listed, ensure_ascii=False) if as_json else "\n\n".join(map(_text, listed.items())))
+    if as_json:
+        typer.echo(json.dumps(listed, ensure_ascii=False))
+        return
+    typer.echo("\n\n".join([*map(_text, listed.items()), "Trees to learn parsing from: regard corpora treebanks"]))
+
+
+@app.command("treebanks")
+def treebanks(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False) -> None:
+    """List treebanks, for `regard prepare --task parsing`: what each is, its licence, and how to get it."""
+    from regard.data.corpora import catalogue
+
+    listed = catalogue().treebanks
+    if as_json:
+        typer.echo(json.dumps({name: one.model_dump() for name, one in listed.items()}, ensure_ascii=False))
+        return
+    texts = [
+        f"{name}\n  {one.about}\n  about {one.trees:,} trees; licence: {one.licence}\n  {one.home}\n  {one.how}"
+        for name, one in listed.items()
+    ]
+    typer.echo("\n\n".join(texts))
 
 
 @app.command("get")

@@ -24,6 +24,8 @@ def evaluate(
     baseline: Annotated[
         str | None, typer.Option(metavar="FILE", help="Another system's, to compare with by paired bootstrap.")
     ] = None,
+    gold: Annotated[str | None, typer.Option(metavar="FILE", help="Right trees, to measure parses by.")] = None,
+    parses: Annotated[str | None, typer.Option(metavar="FILE", help="A parser's trees of the same sentences.")] = None,
     engine: Annotated[
         str, typer.Option(help="What computes: torch, ctranslate2 (on a CPU), or auto for the faster that can.")
     ] = "auto",
@@ -37,17 +39,32 @@ def evaluate(
     format_: Annotated[Literal["text", "latex"], typer.Option("--format", help="How to print the figures.")] = "text",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Measure translations: BLEU, chrF, TER, perplexity, by sentence length, against another system.
+    """Measure translations: BLEU, chrF, TER, perplexity, by sentence length, against another system. Or parses: F1.
 
     regard evaluate --model runs/x/model --source test.en --reference test.de
 
     regard evaluate --hypothesis out.de --reference test.de --baseline other.de
 
-    Files may be compressed; `regard translate` makes the same translations.
+    regard evaluate --gold gold.mrg --parses test.mrg
+
+    regard evaluate --gold gold.mrg --model runs/x/model
+
+    Files may be compressed; `regard translate` makes the same translations. Parses are measured as EVALB does with
+    COLLINS.prm: one tree a line, and a blank line where the parser has found none.
     """
+    from regard.errors import UserError
+
+    if gold is not None or parses is not None:
+        if gold is None or (parses is None) == (not model):
+            raise UserError("--gold, the right trees, goes with either --parses or --model; name what is measured")
+        if parses is not None:
+            _measure_parses(gold, parses, as_json)
+            return
+        _measure_parser(model or [], gold, engine, device, beam, alpha, batch_tokens, out, as_json)
+        return
+
     from regard.decode.load import load
     from regard.decode.translator import Options
-    from regard.errors import UserError
     from regard.evaluate.aligned import read_aligned
     from regard.evaluate.report import report
     from regard.files import write_bytes
@@ -81,6 +98,48 @@ def evaluate(
         typer.echo(json.dumps(figures.as_dict()))
     else:
         typer.echo(figures.as_latex() if format_ == "latex" else figures.as_text())
+
+
+def _measure_parses(gold: str, parses: str, as_json: bool) -> None:
+    from regard.evaluate.parse_report import measured, summary, table
+
+    sentences = measured(gold, parses, lambda sentence: typer.echo(f"warning: {sentence}", err=True))
+    if not as_json:
+        typer.echo(table(summary(sentences)))
+        return
+    counted = list(sentences)
+    each = [{name: getattr(one, name) for name in one._fields if name != "length"} for one in counted]
+    typer.echo(json.dumps({"sentences": each, "summary": summary(counted)}))
+
+
+def _measure_parser(
+    model: list[Path],
+    gold: str,
+    engine: str,
+    device: str,
+    beam: int | None,
+    alpha: float | None,
+    batch_tokens: int | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Parse the sentences of right trees; the parses with the constraint go to `out`."""
+    from regard.cli.progress import sentences_done
+    from regard.data.lines import shown, text_lines
+    from regard.decode.load import load_parser
+    from regard.decode.parser import ParseOptions
+    from regard.evaluate.parser_report import measure_parser
+    from regard.files import write_bytes
+    from regard.text.trees import read_trees
+
+    right = list(read_trees(text_lines(gold), shown(gold)))
+    parser = load_parser(*model, engine="torch" if engine == "auto" else engine, device=device)
+    options = ParseOptions(beam=beam, alpha=alpha, batch_tokens=batch_tokens)
+    with sentences_done(2 * len(right)) as progress:
+        report = measure_parser(parser, right, options, progress)
+    if out is not None:
+        write_bytes(out, "".join(f"{one.tree}\n" for one in report.parses["constrained"]).encode())
+    typer.echo(json.dumps(report.figures) if as_json else report.as_text())
 
 
 def _translated(translator: "Translator", sources: list[str], options: "Options") -> list[str]:

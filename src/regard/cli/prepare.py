@@ -20,6 +20,10 @@ FILES = f"FILE [FILE]{MANY}"
 
 def prepare(
     *,
+    task: Annotated[
+        Literal["translation", "parsing"],
+        typer.Option(help="What to prepare for. parsing: --train and --valid name files of trees, one each."),
+    ] = "translation",
     train: Annotated[
         list[str] | None,
         typer.Option(
@@ -42,6 +46,10 @@ def prepare(
     subwords: Annotated[Literal["bpe", "unigram"] | None, typer.Option(help="Their kind.", show_default="bpe")] = None,
     subwords_from: Annotated[
         str | None, typer.Option(metavar="DIR", help="Take the subwords of this model or prepared data; to fine-tune.")
+    ] = None,
+    tree_tags: Annotated[
+        Literal["kept", "one"] | None,
+        typer.Option(help="For parsing: words by their tags, or all by one symbol.", show_default="kept"),
     ] = None,
     separate: Annotated[bool, typer.Option("--separate", help="A vocabulary for each language, not one.")] = False,
     weight: Annotated[
@@ -82,6 +90,8 @@ def prepare(
 
     regard prepare --train train.en train.de --valid val.en val.de --vocabulary 8000 --out DIR
 
+    regard prepare --task parsing --train trees.mrg --valid dev.mrg --vocabulary 8000 --out DIR
+
     --train and --valid take the words that follow them, up to the next option. The folder is made whole or not at all.
     """
     if check is not None:
@@ -94,6 +104,8 @@ def prepare(
     valid_corpora = _corpora("--valid", valid, None, valid_tag or _valid_tags(tag, valid), of="--valid-tag")
     config = _config(
         corpora,
+        task=task,
+        tree_tags=tree_tags,
         vocabulary=vocabulary,
         subwords=subwords,
         subwords_from=subwords_from,

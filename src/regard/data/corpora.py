@@ -43,15 +43,35 @@ class PublicCorpus(Frozen):
         return list(dict.fromkeys(side.partition("/")[0] for part in self.parts for side in part.sides))
 
 
+class PublicTreebank(Frozen):
+    """Trees that somebody publishes, in a way that a person has to follow."""
+
+    language: str
+    about: str
+    home: str
+    licence: str
+    trees: int
+    """In training, about."""
+    how: str
+    """What to do to have them as files of trees."""
+
+
 class Catalogue(Frozen):
-    """All corpora, and the files that they share."""
+    """All corpora, the files that they share, and treebanks."""
 
     files: dict[str, Remote]
     corpora: dict[str, PublicCorpus]
+    treebanks: dict[str, PublicTreebank] = Field(default_factory=dict)
 
     def find(self, name: str) -> PublicCorpus:
+        if name in self.treebanks:
+            treebank = self.treebanks[name]
+            raise UserError(
+                f"{name} is a treebank, which you get by hand from {treebank.home} (licence: {treebank.licence}): "
+                f"{treebank.how}; then: regard prepare --task parsing --train train.mrg --valid valid.mrg"
+            )
         if name not in self.corpora:
-            hint = nearest(name, list(self.corpora)) or "; `regard corpora` lists them"
+            hint = nearest(name, [*self.corpora, *self.treebanks]) or "; `regard corpora` lists them"
             raise UserError(f"no public corpus is called {name!r}{hint}")
         return self.corpora[name]
 

@@ -18,6 +18,7 @@ from regard.data.parse import Chunk, Reading, parse
 from regard.data.report import in_words
 from regard.data.spool import Frame, Spool
 from regard.data.stages import Clean, Kept
+from regard.data.treebank import Treebank
 from regard.data.workers import Workers
 from regard.errors import UserError
 from regard.text.filters import DUPLICATE, Duplicates
@@ -87,8 +88,8 @@ def first_pass(
 
     Its texts are also written to `raw` as they are, so that translations of them can be measured.
     """
+    corpora = [_opened(corpus, config) for corpus in [*valid, *train]]
     spool, duplicates, overlap = Spool(scratch / "pairs"), Duplicates(scratch), _Overlap()
-    corpora = [Corpus(corpus, _reading(corpus, config)) for corpus in [*valid, *train]]
     total = sum(corpus.size for corpus in corpora) if all(corpus.size for corpus in corpora) else None
 
     def read(corpus: Corpus, chunks: Iterator[Chunk], filters: FilterConfig, see: Callable[[bytes], None]) -> Text:
@@ -134,8 +135,11 @@ def _written(corpus: Corpus, raw: Path) -> Iterator[Chunk]:
             yield chunk
 
 
-def _reading(corpus: CorpusConfig, config: PrepareConfig) -> Reading:
-    return Reading(corpus.files, config.source_language, config.target_language, config.skip_invalid)
+def _opened(corpus: CorpusConfig, config: PrepareConfig) -> Corpus:
+    if config.task == "parsing":
+        return Treebank(corpus, config)
+    reading = Reading(corpus.files, config.source_language, config.target_language, config.skip_invalid)
+    return Corpus(corpus, reading)
 
 
 def _drop_repeated(texts: list[Text], duplicates: Duplicates) -> None:

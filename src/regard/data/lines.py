@@ -119,6 +119,25 @@ class Lines:
             raise UserError(f"{shown(self.name)}: can't be read after line {self.count}: {error.strerror}") from None
 
 
+def text_lines(name: str) -> Iterator[str]:
+    """The lines of a file as text, one by one; a line that is no text is told with its number."""
+    with Lines(name) as file:
+        yield from decoded(file)
+
+
+def decoded(file: Lines) -> Iterator[str]:
+    """The same of a file that is open."""
+    for number, line in enumerate((line for block in file for line in block), 1):
+        place = f"{shown(file.name)}, line {number}"
+        if len(line) > LONGEST_LINE:
+            raise UserError(f"{place}: over {LONGEST_LINE:,} bytes; is it a file of lines?")
+        try:
+            text = line.decode()
+        except UnicodeDecodeError:
+            raise UserError(f"{place}: not valid UTF-8; convert the file first") from None
+        yield text
+
+
 def check_readable(name: str) -> None:
     """Raise UserError for a name that can't be a file of text, without opening it: a pipe can be opened only once."""
     if name == STANDARD_INPUT:

@@ -39,7 +39,7 @@ def prepare(
         raise UserError("there is no training corpus; name at least one")
     check([*train, *valid])
     if config.subwords_from is not None:
-        take(Path(config.subwords_from))  # so that a mistake shows before the work begins
+        take(Path(config.subwords_from), config)  # so that a mistake shows before the work begins
     replace = _may_replace(out := out.resolve(), force)
     tags = tuple(dict.fromkeys([*config.tags, *(corpus.tag for corpus in [*train, *valid] if corpus.tag is not None)]))
     config = config.model_copy(update={"tags": tags})

@@ -1,6 +1,6 @@
 """Prepared data on disk: token ids in memory-mapped shards, their subwords, and a report.
 
-A folder holds `prepared.json` (the description below), `subwords.model` or one model for each side, `report.json`,
+A folder holds `prepared.json` (the description below), `subwords.model` or a vocabulary for each side, `report.json`,
 `manifest.json`, `valid.jsonl` (the validation set as it was read, to measure translations of it), and for each shard
 NAME of a split three arrays without headers, little-endian:
 
@@ -24,10 +24,11 @@ from regard.config import Frozen, PrepareConfig, check
 from regard.data.report import Report
 from regard.errors import UserError
 from regard.text.subwords import Subwords
+from regard.text.symbols import Symbols
+from regard.text.vocabularies import SHARED, SOURCE, SYMBOLS, TARGET, vocabulary_files
 
 FORMAT = 1
 DESCRIPTION, REPORT, VALID_TEXTS = "prepared.json", "report.json", "valid.jsonl"
-SHARED_MODEL, SOURCE_MODEL, TARGET_MODEL = "subwords.model", "source.subwords.model", "target.subwords.model"
 SHARD_PAIRS = 1 << 22  # each shard in use takes three file descriptors, of which a process may have 1024
 
 Integers = NDArray[np.int64]
@@ -147,11 +148,16 @@ class Prepared:
         """Codes of the source's and the target's language, as far as they are known."""
         self.report = report
         self.source_subwords, self.target_subwords = _subwords(directory, description)
-        """The same object if the languages share a vocabulary."""
+        """The same object if the languages share a vocabulary; symbols if the target is trees."""
         self.train = tuple(Split(directory, split, description.ids) for split in description.train)
         """One for each corpus."""
         valid = description.valid
         self.valid = None if valid is None else Split(directory, valid, description.ids)
+
+    @property
+    def vocabularies(self) -> dict[str, bytes]:
+        """By the names of their files."""
+        return vocabulary_files(self.source_subwords, self.target_subwords)
 
     @classmethod
     def open(cls, directory: Path | str, *, contents: bool = False) -> Self:
@@ -199,14 +205,23 @@ def _check_files(directory: Path, *, contents: bool) -> None:
             raise UserError(f"{directory / name}: changed since it was made; restore it from a copy or prepare again")
 
 
-def _subwords(directory: Path, description: Description) -> tuple[Subwords, Subwords]:
-    if description.prepare.shared:
-        source = target = Subwords.load(directory / SHARED_MODEL)
-    else:
-        source, target = Subwords.load(directory / SOURCE_MODEL), Subwords.load(directory / TARGET_MODEL)
+def _subwords(directory: Path, description: Description) -> tuple[Subwords, Subwords | Symbols]:
+    source, target = load_vocabularies(directory)
     if (source.size, target.size) != (description.source_vocabulary, description.target_vocabulary):
         raise UserError(f"{directory}: its subwords are not those it was prepared with; restore it or prepare again")
     return source, target
+
+
+def load_vocabularies(directory: Path) -> tuple[Subwords, Subwords | Symbols]:
+    """Those of prepared data, or of a model."""
+    if (directory / SHARED).is_file():
+        both = Subwords.load(directory / SHARED)
+        return both, both
+    if not (directory / SOURCE).is_file():
+        raise UserError(f"{directory}: holds no subwords (no {SHARED}); name the folder of a model or of prepared data")
+    if (directory / SYMBOLS).is_file():
+        return Subwords.load(directory / SOURCE), Symbols.load(directory / SYMBOLS)
+    return Subwords.load(directory / SOURCE), Subwords.load(directory / TARGET)
 
 
 class SplitWriter:
@@ -261,7 +276,7 @@ class SplitWriter:
 
 def describe(
     config: PrepareConfig,
-    subwords: tuple[Subwords, Subwords],
+    subwords: tuple[Subwords, Subwords | Symbols],
     train: list[SplitDescription],
     valid: SplitDescription | None,
 ) -> Description:
@@ -279,13 +294,12 @@ def describe(
     )
 
 
-def write(folder: Path, description: Description, subwords: tuple[Subwords, Subwords], report: Report) -> None:
+def write(
+    folder: Path, description: Description, subwords: tuple[Subwords, Subwords | Symbols], report: Report
+) -> None:
     """All files but the shards and the manifest."""
-    if description.prepare.shared:
-        files.write_bytes(folder / SHARED_MODEL, subwords[0].content)
-    else:
-        files.write_bytes(folder / SOURCE_MODEL, subwords[0].content)
-        files.write_bytes(folder / TARGET_MODEL, subwords[1].content)
+    for name, content in vocabulary_files(*subwords).items():
+        files.write_bytes(folder / name, content)
     files.write_json(folder / REPORT, report.model_dump(mode="json"))
     files.write_json(folder / DESCRIPTION, description.model_dump(mode="json"))
 

@@ -10,45 +10,65 @@ import numpy as np
 
 from regard.config import PrepareConfig
 from regard.data.first_pass import Progress, Text, Texts
-from regard.data.prepared import (
-    SHARED_MODEL,
-    SOURCE_MODEL,
-    TARGET_MODEL,
-    Integers,
-    SplitDescription,
-    SplitWriter,
-    id_type,
-)
+from regard.data.prepared import Integers, SplitDescription, SplitWriter, id_type, load_vocabularies
 from regard.data.report import SideCount, SplitReport
-from regard.data.spool import Frame
+from regard.data.spool import Frame, read_frame
 from regard.data.stages import Encode, Job, Learn
 from regard.data.workers import Workers, alone
 from regard.errors import UserError
 from regard.text.subwords import Subwords
+from regard.text.symbols import Symbols
+from regard.text.vocabularies import vocabulary_files
 
 
-def learn(texts: Texts, config: PrepareConfig) -> tuple[Subwords, Subwords]:
-    """Subwords of a sample of the training pairs: of both sides together, or of each; or those that are told."""
+def learn(texts: Texts, config: PrepareConfig) -> tuple[Subwords, Subwords | Symbols]:
+    """Subwords of a sample of the training pairs: of both sides together, or of each; or those that are told.
+
+    The target of a parser has a symbol for each bracket and tag of all training trees instead.
+    """
     if config.subwords_from is not None:
-        return take(Path(config.subwords_from))
-    sample = list(_sample(texts.train, config.sample, config.seed))
-    models = []
-    for sides in [(0, 1)] if config.shared else [(0,), (1,)]:
-        task = Learn(texts.spool, sides, config.vocabulary, config.subwords, config.tags)
-        models.append(Subwords.from_bytes(alone(task, sample), "subwords"))
-    return models[0], models[-1]
+        source, target = take(Path(config.subwords_from), config)
+    else:
+        sample = list(_sample(texts.train, config.sample, config.seed))
+        apart = not config.shared or config.task == "parsing"
+        source = _subwords(texts, sample, config, (0,) if apart else (0, 1))
+        target = source
+        if config.task == "parsing":
+            target = Symbols.learn(_targets(texts, texts.train))
+        elif apart:
+            target = _subwords(texts, sample, config, (1,))
+    if isinstance(target, Symbols):
+        _tell_unknown(texts, target)
+    return source, target
 
 
-def take(folder: Path) -> tuple[Subwords, Subwords]:
+def take(folder: Path, config: PrepareConfig) -> tuple[Subwords, Subwords | Symbols]:
     """The subwords of a model or of prepared data, so that new data suits it."""
-    if (folder / SHARED_MODEL).is_file():
-        source = target = Subwords.load(folder / SHARED_MODEL)
-        return source, target
-    if not (folder / SOURCE_MODEL).is_file():
-        raise UserError(
-            f"{folder}: holds no subwords (no {SHARED_MODEL}); name the folder of a model or of prepared data"
-        )
-    return Subwords.load(folder / SOURCE_MODEL), Subwords.load(folder / TARGET_MODEL)
+    source, target = load_vocabularies(folder)
+    if isinstance(target, Symbols) != (config.task == "parsing"):
+        raise UserError(f"{folder}: its vocabularies are not for {config.task}; name another folder, or another --task")
+    return source, target
+
+
+def _subwords(
+    texts: Texts, sample: list[tuple[Frame, Integers]], config: PrepareConfig, sides: tuple[int, ...]
+) -> Subwords:
+    task = Learn(texts.spool, sides, config.vocabulary, config.subwords, config.tags)
+    return Subwords.from_bytes(alone(task, sample), "subwords")
+
+
+def _targets(texts: Texts, some: Sequence[Text]) -> Iterator[str]:
+    for text in some:
+        for frame in text.frames:
+            yield from read_frame(texts.spool, frame)[1]
+
+
+def _tell_unknown(texts: Texts, symbols: Symbols) -> None:
+    """Warn of labels and tags in the validation trees that no training tree has: a model can't write them."""
+    for text in texts.valid:
+        found = {symbol for line in _targets(texts, [text]) for symbol in line.split(" ")}
+        if unknown := sorted(found.difference(symbols.names)):
+            text.warnings.append(f"symbols that no training tree has: {' '.join(unknown)}")
 
 
 def _sample(texts: Sequence[Text], size: int, seed: int) -> Iterator[tuple[Frame, Integers]]:
@@ -75,11 +95,15 @@ class SecondPass:
     """Encodes splits, one after the other."""
 
     def __init__(
-        self, texts: Texts, subwords: tuple[Subwords, Subwords], folder: Path, workers: Workers, progress: Progress
+        self,
+        texts: Texts,
+        subwords: tuple[Subwords, Subwords | Symbols],
+        folder: Path,
+        workers: Workers,
+        progress: Progress,
     ) -> None:
-        source, target = subwords
-        self._ids = id_type(max(source.size, target.size))
-        self._task = Encode(texts.spool, (source.content, target.content), self._ids)
+        self._ids = id_type(max(subwords[0].size, subwords[1].size))
+        self._task = Encode(texts.spool, vocabulary_files(*subwords), self._ids)
         self._folder, self._workers, self._progress = folder, workers, progress
         self._done, self._total = 0, sum(text.count() for text in texts.train + texts.valid)
 

@@ -4,7 +4,7 @@ Each is a callable value, so that it can be sent to another process, and depends
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, compress
@@ -21,6 +21,8 @@ from regard.data.spool import Frame, read_frame
 from regard.text.filters import digest, reason_after, reason_before
 from regard.text.normalise import Form, normalise
 from regard.text.subwords import Subwords
+from regard.text.symbols import Symbols
+from regard.text.vocabularies import source_and_target
 
 Kept = NDArray[np.bool_] | None  # None: all
 
@@ -85,15 +87,14 @@ class Encode:
     """Clean pairs -> ids."""
 
     spool: Path
-    models: tuple[bytes, bytes]
+    vocabularies: Mapping[str, bytes]
+    """By file name."""
     ids: Literal["uint16", "uint32"]
 
     @cached_property
-    def _subwords(self) -> tuple[Subwords, Subwords]:
+    def _subwords(self) -> tuple[Subwords, Subwords | Symbols]:
         """Loaded where they are used, once."""
-        source, target = self.models
-        first = Subwords.from_bytes(source, "subwords")
-        return first, first if source == target else Subwords.from_bytes(target, "subwords")
+        return source_and_target(self.vocabularies)
 
     def __call__(self, job: Job) -> Encoded:
         texts = read_frame(self.spool, job.frame)

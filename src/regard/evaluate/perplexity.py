@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from regard.config import BOS, EOS, PAD
-from regard.decode.engines import BATCH_TOKENS, Progress, batches, padded, quiet
+from regard.decode.engines import BATCH_TOKENS, Progress, batches, quiet
+from regard.decode.torch_engine import padded
 from regard.decode.translator import Translator
 from regard.model.seq2seq import Seq2Seq
 from regard.text.normalise import normalise

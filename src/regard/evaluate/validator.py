@@ -1,13 +1,13 @@
 """BLEU while a model is trained: the validation set, translated and measured as `regard evaluate` does."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 
 from regard.config import Config
-from regard.data.prepared import Prepared, valid_texts
+from regard.data.prepared import Prepared, RawPair, valid_texts
 from regard.decode.load import live
 from regard.decode.sentences import one_line
-from regard.decode.translator import Options
+from regard.decode.translator import Options, Translator
 from regard.errors import UserError
 from regard.evaluate.bleu import bleu
 from regard.model.saved import Saved
@@ -18,22 +18,34 @@ def bleu_validator(
     data: Prepared, config: Config, subwords: Mapping[str, bytes]
 ) -> Callable[[Seq2Seq], dict[str, float | str]]:
     """A function of a model: the `bleu` of its translations of the data's validation set, and the signature."""
+    if data.config.task != "translation":
+        raise UserError(f"{data.directory}: is for {data.config.task}, but train.bleu is for translation; unset it")
+    pairs = validation_pairs(data)
+    references = [pair.target for pair in pairs]
+
+    def measure(model: Seq2Seq) -> dict[str, float | str]:
+        saved = Saved(config.model, config.decode, data.languages, data.config.form, dict(subwords), model=model)
+        score = bleu(translated(live(saved), pairs), [references])
+        return {"bleu": score.value, "bleu_signature": score.signature}
+
+    return measure
+
+
+def validation_pairs(data: Prepared) -> list[RawPair]:
+    """The validation set as it was read; refused if it does not say into which language."""
     pairs = valid_texts(data.directory)
     if data.source_subwords.tags and any(pair.tag is None for pair in pairs):
         raise UserError(
             f"{data.directory}: translates into several languages, but its validation set does not say into which; "
             "prepare the data again with --valid-tag"
         )
-    references = [pair.target for pair in pairs]
+    return pairs
 
-    def measure(model: Seq2Seq) -> dict[str, float | str]:
-        saved = Saved(model, config.model, config.decode, data.languages, data.config.form, dict(subwords))
-        translator = live(saved)
-        hypotheses: list[str] = []
-        for tag, group in groupby(pairs, key=lambda pair: pair.tag):
-            found = translator.stream((pair.source for pair in group), Options(target=tag))
-            hypotheses += [one_line(translation.text) for translation in found]
-        score = bleu(hypotheses, [references])
-        return {"bleu": score.value, "bleu_signature": score.signature}
 
-    return measure
+def translated(translator: Translator, pairs: Iterable[RawPair]) -> list[str]:
+    """The sources of pairs, each translated into what its tag asks for, as lines."""
+    lines: list[str] = []
+    for tag, group in groupby(pairs, key=lambda pair: pair.tag):
+        found = translator.stream((pair.source for pair in group), Options(target=tag))
+        lines += [one_line(translation.text) for translation in found]
+    return lines

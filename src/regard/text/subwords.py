@@ -5,7 +5,7 @@ The ids are, in this order: PAD, UNK, BOS, EOS; the tags; the 256 bytes, which s
 
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
@@ -157,20 +157,8 @@ class Subwords:
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Each id as its piece, to show: a space is ▁, a byte is <0xE2>."""
-        assert all(number >= 0 for number in ids), "an id is negative"
+        assert min(ids, default=0) >= 0, "an id is negative"
         return [self._names[number] for number in ids]
-
-
-def source_and_target(files: Mapping[str, bytes]) -> tuple[Subwords, Subwords]:
-    """The vocabularies of a saved model from its files: `subwords.model`, or one named for each side."""
-    both = files.get("subwords.model")
-    source, target = (files.get(f"{side}.subwords.model", both) for side in ("source", "target"))
-    if source is None or target is None:
-        raise UserError("the model has no subwords, so it can't read text; give a model that `regard train` wrote")
-    return (
-        Subwords.from_bytes(source, "the model's source subwords"),
-        Subwords.from_bytes(target, "the model's target subwords"),
-    )
 
 
 class _Stream:

@@ -1,0 +1,70 @@
+"""What a command is given to work on: a text on the command line, a file of lines, or what comes through a pipe."""
+
+import select
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from regard.data.lines import Lines
+
+FILE_ENDINGS = (".gz", ".xz", ".zst", ".tsv", ".jsonl")  # of lines; others are documents
+PATIENCE = 0.02  # seconds to wait for more lines before work begins on those that have come
+
+
+def windows(text: str | None) -> Iterator[list[str]]:
+    """Lines by as many as are worked on together: all that have come, up to a limit. A slow pipe need not wait."""
+    from regard.data.lines import LONGEST_LINE, STANDARD_INPUT, Lines
+    from regard.decode.translator import WINDOW_CHARACTERS, WINDOW_LINES
+
+    if text is not None and not is_file(text):
+        yield text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").split("\n")
+        return
+    window: list[str] = []
+    characters = count = 0
+    with Lines(text or STANDARD_INPUT) as lines:
+        for block in lines:
+            for line in block:
+                count += 1
+                if len(line) > LONGEST_LINE:
+                    sys.stderr.write(
+                        f"regard: line {count} is over {LONGEST_LINE:,} bytes; the rest of it is left out\n"
+                    )
+                window.append(line.decode("utf-8", "replace"))
+                characters += len(window[-1])
+                if len(window) >= WINDOW_LINES or characters >= WINDOW_CHARACTERS:
+                    yield window
+                    window, characters = [], 0
+            if window and not _more(lines):
+                yield window
+                window, characters = [], 0
+    if window:
+        yield window
+
+
+def is_file(text: str) -> bool:
+    """Whether an argument names a file rather than being the text."""
+    from regard.documents.formats import is_document
+    from regard.errors import UserError
+
+    try:
+        exists = text == "-" or Path(text).exists()
+    except (OSError, ValueError):  # too long for a name, or with a NUL
+        return False
+    named = text.endswith(FILE_ENDINGS) or is_document(text)
+    if not exists and named and not any(map(str.isspace, text)):
+        raise UserError(f"{text}: no such file; check its name and folder, or send the text through a pipe")
+    return exists
+
+
+def _more(lines: "Lines") -> bool:
+    """Whether more of the file is there, or comes at once; of one on a disk it always is."""
+    from regard.data.lines import STANDARD_INPUT
+
+    if lines.name != STANDARD_INPUT:
+        return True
+    try:
+        return bool(select.select([sys.stdin.buffer], [], [], PATIENCE)[0])
+    except (OSError, ValueError):  # not something that can be waited for
+        return True

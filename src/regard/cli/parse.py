@@ -1,0 +1,134 @@
+"""`regard parse`: sentences in, trees out; a line for a line, in order, whatever comes."""
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from regard.decode.parser import Parse, ParseOptions, Parser
+    from regard.text.trees import Tree
+
+DEFAULT = "en-trees"  # the bundled parser
+
+
+def parse(
+    text: Annotated[str | None, typer.Argument(metavar="[TEXT or FILE]", help="Default: standard input.")] = None,
+    model: Annotated[
+        list[Path] | None,
+        typer.Option(help="A parser's folder, or a bundled one's name; of several, probabilities are averaged."),
+    ] = None,
+    tokenised: Annotated[
+        bool, typer.Option("--tokenised", help="Words are parted by spaces already, as in a treebank.")
+    ] = False,
+    format_: Annotated[
+        Literal["brackets", "draw", "svg", "html", "json"],
+        typer.Option("--format", help="A tree a line; drawn for a terminal, as SVG, in a page; or an object a line."),
+    ] = "brackets",
+    constraint: Annotated[
+        bool, typer.Option(help="Search among well-formed trees over the words only; else repair what is none.")
+    ] = True,
+    engine: Annotated[
+        str | None, typer.Option(help="What computes: torch, or without the constraint also ctranslate2 or auto.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="Where: cpu, cuda, cuda:1.")] = "cpu",
+    beam: Annotated[int | None, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = None,
+    alpha: Annotated[float | None, typer.Option(help="Exponent of the length penalty.")] = None,
+    batch_tokens: Annotated[int | None, typer.Option(min=1, help="Source tokens computed at once.")] = None,
+) -> None:
+    """Parse sentences, one a line: print a tree over the words of each.
+
+    echo "The cat sat on the mat." | regard parse --model runs/x/model
+
+    Punctuation and contractions are parted as the Penn Treebank does, unless --tokenised. What is not said is as the
+    model's own settings are. A line in is a line out; a blank one stays blank. A sentence that is too long to be parsed
+    gets a flat tree, and is told.
+    """
+    from regard.cli.progress import sentences_done
+    from regard.decode.load import load_parser
+    from regard.decode.parser import ParseOptions
+
+    options = ParseOptions(beam, alpha, constraint, tokenised, batch_tokens)
+    parser = load_parser(*(model or [_bundled()]), engine=engine or ("torch" if constraint else "auto"), device=device)
+    parser.request(options)  # a mistake is told before a line is read
+    with sentences_done() as progress:
+        found = _parses(parser, text, options, progress)
+        if format_ == "html":
+            _write(_page(found))
+            return
+        show = _shown(format_)
+        for number, one in enumerate(found):
+            _write(show(number, one))
+
+
+def _bundled() -> Path:
+    from regard.errors import UserError
+    from regard.model.bundled import bundled
+
+    if DEFAULT not in bundled():
+        raise UserError("--model is missing; name the folder of a model that was trained on trees")
+    return Path(DEFAULT)
+
+
+def _parses(
+    parser: "Parser", text: str | None, options: "ParseOptions", progress: Callable[[int], None]
+) -> Iterator["Parse"]:
+    """The parses of all lines, as soon as their window is done."""
+    from regard.cli.given import windows
+
+    number = 0
+    for window in windows(text):
+        for one in parser.window(window, options, progress):
+            number += 1
+            if one.too_long:
+                sys.stderr.write(
+                    f"regard: line {number} has {len(one.words):,} words, more than {parser.most_tokens} subwords can "
+                    "spell; its tree is flat\n"
+                )
+            yield one
+        sys.stdout.flush()
+
+
+def _shown(format_: str) -> Callable[[int, "Parse"], str]:
+    """How a parse is printed."""
+    from regard.look.tree_drawing import as_svg, as_text
+
+    if format_ == "json":
+        return _as_json
+    forms: dict[str, Callable[[Tree], str]] = {
+        "brackets": str,
+        "draw": lambda tree: f"{as_text(tree)}\n",
+        "svg": as_svg,
+    }
+    return lambda _, one: "" if one.tree is None else forms[format_](one.tree)
+
+
+def _as_json(number: int, one: "Parse") -> str:
+    from regard.text.trees import tags
+
+    score = None if one.score is None or math.isnan(one.score) else one.score
+    return json.dumps(
+        {
+            "id": number,
+            "words": one.words,
+            "tags": [] if one.tree is None else tags(one.tree),
+            "tree": None if one.tree is None else str(one.tree),
+            "score": score,
+            "repaired": one.repaired,
+        },
+        ensure_ascii=False,
+    )
+
+
+def _page(parses: Iterator["Parse"]) -> str:
+    from regard.look.tree_drawing import as_html
+
+    return as_html([one.tree for one in parses if one.tree is not None])
+
+
+def _write(text: str) -> None:
+    sys.stdout.buffer.write(text.encode("utf-8", "replace") + b"\n")

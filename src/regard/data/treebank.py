@@ -1,0 +1,58 @@
+"""A file of trees -> pairs: the words of each sentence, and its tree as a line of symbols.
+
+One tree a line, or over several; `name TAB tree`; plain or compressed. The trees are read by one process; from then on
+their pairs go the way of all pairs.
+"""
+
+from collections.abc import Iterator
+
+from regard.config import CorpusConfig, PrepareConfig
+from regard.data.corpus import CHUNK_BYTES, CHUNK_LINES, Corpus
+from regard.data.lines import Lines, decoded, shown
+from regard.data.parse import Chunk, Reading
+from regard.errors import UserError
+from regard.text.linear_trees import linearise
+from regard.text.tokenise import spelt
+from regard.text.trees import Tree, cleaned, read_trees, words
+
+NO_WORDS = "no words"
+
+
+class Treebank(Corpus):
+    """One file of trees while it is read. What can't be a pair is counted in `dropped`."""
+
+    def __init__(self, config: CorpusConfig, prepare: PrepareConfig) -> None:
+        if len(config.files) != 1:
+            raise UserError(f"{' '.join(config.files)}: a treebank is one file; give --train again for another")
+        if config.tag is not None:
+            raise UserError(f"{config.files[0]}: {config.tag} can't stand before sentences to parse; leave out --tag")
+        super().__init__(config, Reading(config.files * 2))  # both sides are in the same file
+        self._tags, self._form = prepare.tree_tags == "kept", prepare.form
+
+    def chunks(self) -> Iterator[Chunk]:
+        first, size = 1, 0
+        sources: list[bytes] = []
+        targets: list[bytes] = []
+        with Lines(self.config.files[0]) as file:
+            for tree in read_trees(decoded(file), shown(file.name)):
+                pair = self._pair(tree)
+                if pair is None:
+                    continue
+                sources.append(pair[0].encode())
+                targets.append(pair[1].encode())
+                size += len(sources[-1]) + len(targets[-1])
+                if size >= CHUNK_BYTES or len(sources) >= CHUNK_LINES:
+                    self.position = file.position()
+                    yield Chunk("parallel", first, len(sources), (b"\n".join(sources), b"\n".join(targets)))
+                    first, sources, targets, size = first + len(sources), [], [], 0
+            self.position = file.position()
+        if sources:
+            yield Chunk("parallel", first, len(sources), (b"\n".join(sources), b"\n".join(targets)))
+
+    def _pair(self, tree: Tree) -> tuple[str, str] | None:
+        """Source and target of what a parser learns of a tree, if there is something."""
+        clean = cleaned(tree)
+        if clean is None:
+            self.dropped[NO_WORDS] += 1
+            return None
+        return spelt(words(clean), self._form), " ".join(linearise(clean, self._tags))

@@ -1,0 +1,177 @@
+"""How good parses are: the labelled brackets that a parse shares with the right tree, counted as EVALB counts them.
+
+EVALB (Sekine and Collins) with its parameters COLLINS.prm is what the figures of Table 4 are from, and the rules here
+are its. A bracket is a label, the number of its first word and that of the word after its last. Traces and punctuation
+are no words; a bracket without words, and TOP, are not counted; function tags are cut off; ADVP and PRT are the same. A
+root without a label, as in ( (S …)), is counted, as it is there.
+"""
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from regard.text.trees import ROOT, TRACE, Tree, walk
+
+_DELETED = frozenset([ROOT, TRACE, ",", ":", "``", "''", "."])
+_SAME = {"PRT": "ADVP"}
+_FUNCTION = re.compile("[-=]")
+
+
+class Sentence(NamedTuple):
+    """What is counted in one sentence."""
+
+    status: int
+    """0 if it was measured, 1 if the two trees have other words, 2 if the parse has none."""
+    matched: int = 0
+    gold: int = 0
+    test: int = 0
+    """Brackets in both trees, in the right one, and in the parse."""
+    crossing: int = 0
+    """Brackets of the parse that overlap with one of the right tree, and neither holds the other."""
+    words: int = 0
+    tags: int = 0
+    """Words, and those of them with the right tag."""
+    length: int = 0
+    """Words of the right tree with its punctuation."""
+
+
+class Bracket(NamedTuple):
+    start: int
+    end: int
+    label: str
+
+
+@dataclass
+class Brackets:
+    """A tree as EVALB sees it; brackets in the order of their opening."""
+
+    words: list[str] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
+    brackets: list[Bracket] = field(default_factory=list)
+    length: int = 0
+
+
+def brackets(tree: Tree | None) -> Brackets:
+    """The words, tags and brackets of a tree that count."""
+    seen = Brackets()
+    places: list[int] = []  # where in `found` each open bracket is
+    found: list[Bracket] = []
+    for kind, part in walk(tree) if tree is not None else ():
+        if part.word is not None:
+            seen.length += part.label != TRACE
+            if part.label not in _DELETED:
+                seen.words.append(part.word)
+                seen.tags.append(_SAME.get(part.label, part.label))
+        elif kind == "open":
+            label = _FUNCTION.split(part.label, maxsplit=1)[0]
+            places.append(len(found))
+            found.append(Bracket(len(seen.words), 0, _SAME.get(label, label)))
+        else:
+            place = places.pop()
+            found[place] = found[place]._replace(end=len(seen.words))
+    seen.brackets = [one for one in found if one.start < one.end and one.label not in _DELETED]
+    return seen
+
+
+def compare(gold: Tree | None, test: Tree | None) -> Sentence:
+    """A parse measured by the right tree. None is no tree at all."""
+    right, parse = brackets(gold), brackets(test)
+    if not parse.words:
+        return Sentence(2, length=right.length)
+    if right.words != parse.words:
+        return Sentence(1, length=right.length)
+    return Sentence(
+        status=0,
+        matched=(Counter(right.brackets) & Counter(parse.brackets)).total(),
+        gold=len(right.brackets),
+        test=len(parse.brackets),
+        crossing=_crossing(right, parse),
+        words=len(right.words),
+        tags=sum(one == other for one, other in zip(right.tags, parse.tags, strict=True)),
+        length=right.length,
+    )
+
+
+def _crossing(right: Brackets, parse: Brackets) -> int:
+    """One that overlaps with any bracket of a tree overlaps with the smallest one around its beginning or its end."""
+    around = _smallest_around(right)
+    return sum(around[one.start].end < one.end or around[one.end].start > one.start for one in parse.brackets)
+
+
+def _smallest_around(right: Brackets) -> list[Bracket]:
+    """For each place between two words, the smallest bracket that has words before it and after it."""
+    everything = Bracket(-1, len(right.words) + 1, "")
+    around: list[Bracket] = []
+    open_ = [everything]
+    opening = iter([*right.brackets, everything._replace(start=len(right.words) + 1)])
+    following = next(opening)
+    for place in range(len(right.words) + 1):
+        while open_[-1].end <= place:
+            open_.pop()
+        around.append(open_[-1])
+        while following.start == place:
+            open_.append(following)
+            following = next(opening)
+    return around
+
+
+@dataclass
+class Totals:
+    """Sums over sentences, to which one that was not measured adds nothing but itself."""
+
+    sentences: int = 0
+    errors: int = 0
+    skipped: int = 0
+    matched: int = 0
+    gold: int = 0
+    test: int = 0
+    words: int = 0
+    tags: int = 0
+    crossings: int = 0
+    complete: int = 0
+    no_crossing: int = 0
+    two_or_less: int = 0
+
+    def add(self, one: Sentence) -> None:
+        self.sentences += 1
+        self.errors += one.status == 1
+        self.skipped += one.status == 2
+        if one.status != 0:
+            return
+        self.matched += one.matched
+        self.gold += one.gold
+        self.test += one.test
+        self.words += one.words
+        self.tags += one.tags
+        self.crossings += one.crossing
+        self.complete += one.matched == one.gold == one.test
+        self.no_crossing += one.crossing == 0
+        self.two_or_less += one.crossing <= 2
+
+    def figures(self) -> dict[str, float]:
+        """Percentages, but `crossing`, which is per sentence; then what they are made from."""
+        valid = self.sentences - self.errors - self.skipped
+        return {
+            "recall": _percent(self.matched, self.gold),
+            "precision": _percent(self.matched, self.test),
+            "f1": _percent(2 * self.matched, self.gold + self.test),
+            "complete": _percent(self.complete, valid),
+            "crossing": _percent(self.crossings, valid) / 100,
+            "no_crossing": _percent(self.no_crossing, valid),
+            "two_or_less": _percent(self.two_or_less, valid),
+            "tagging": _percent(self.tags, self.words),
+            "sentences": self.sentences,
+            "errors": self.errors,
+            "skipped": self.skipped,
+            "valid": valid,
+            "matched": self.matched,
+            "gold": self.gold,
+            "test": self.test,
+            "words": self.words,
+            "tags": self.tags,
+        }
+
+
+def _percent(part: int, whole: int) -> float:
+    return 100 * part / whole if whole else 0.0

@@ -1,0 +1,61 @@
+"""Where each part of a drawn tree stands: a constituent over the middle of its children, words in their order."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from regard.text.normalise import normalise
+from regard.text.trees import Tree, walk
+
+
+@dataclass
+class Node:
+    """A constituent, or a tag with its word under it; `normalise` has taken out what can't be drawn."""
+
+    label: str
+    word: str | None
+    depth: int
+    children: list["Node"] = field(default_factory=list, repr=False)
+    left: int = 0
+    span: int = 0
+    """The room of the node and all below it: no other reaches into it."""
+    centre: int = 0
+
+
+def layout(tree: Tree, width: Callable[[str], int], gap: int) -> list[Node]:
+    """The nodes of a tree, each before its children. `width` measures a text; `gap` is between neighbours."""
+    nodes = _nodes(tree)
+    for node in reversed(nodes):
+        node.span = max(width(node.label), width(node.word or ""), 1, _room(node, gap))
+    for node in nodes:
+        left = node.left + node.span // 2 - _room(node, gap) // 2  # so that an only child stands right below
+        for child in node.children:
+            child.left = left
+            left += child.span + gap
+    for node in reversed(nodes):
+        node.centre = node.left + node.span // 2
+        if node.children:
+            half, wide = width(node.label) // 2, width(node.label)
+            middle = (node.children[0].centre + node.children[-1].centre) // 2
+            node.centre = min(max(middle, node.left + half), node.left + node.span - wide + half)
+    return nodes
+
+
+def _nodes(tree: Tree) -> list[Node]:
+    nodes: list[Node] = []
+    above: list[Node] = []
+    for kind, part in walk(tree):
+        if kind == "close":
+            above.pop()
+            continue
+        node = Node(normalise(part.label), None if part.word is None else normalise(part.word), len(above))
+        if above:
+            above[-1].children.append(node)
+        nodes.append(node)
+        if kind == "open":
+            above.append(node)
+    return nodes
+
+
+def _room(node: Node, gap: int) -> int:
+    """What the children take beside each other."""
+    return sum(child.span for child in node.children) + gap * max(0, len(node.children) - 1)

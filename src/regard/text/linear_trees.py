@@ -1,0 +1,72 @@
+"""Trees <-> sequences of symbols, so that a model can translate words into them (section 6.3).
+
+    (S (NP (DT The) (NN cat)) (VP (VBD sat)))    ->    (S (NP DT NN )NP (VP VBD )VP )S
+
+The words are left out: what comes back is a tree over the words of the source.
+"""
+
+from collections.abc import Sequence
+
+from regard.text.trees import ROOT, Tree, walk
+
+WORD = "XX"
+"""Stands for a word where its tag is not kept."""
+
+
+def linearise(tree: Tree, tags: bool) -> list[str]:
+    """ "(NP" opens, ")NP" closes, and each word is its tag, or XX."""
+    symbols: list[str] = []
+    for kind, part in walk(tree):
+        if kind == "word":
+            symbols.append(part.label if tags else WORD)
+        else:
+            symbols.append(("(" if kind == "open" else ")") + part.label)
+    return symbols
+
+
+def restore(symbols: Sequence[str], words: Sequence[str]) -> tuple[Tree, bool]:
+    """One tree over exactly these words from any symbols whatever, and whether anything had to be repaired.
+
+    A closing bracket closes what was opened inside it and left open, and means nothing if its label is not open. A tag
+    beyond the last word means nothing. Words beyond the last tag get XX, inside of what is open then. What is open at
+    the end is closed, a constituent without words goes away, and several roots come under one TOP.
+    """
+    open_: list[tuple[str, list[Tree]]] = [("", [])]
+    depth: dict[str, int] = {}  # how many constituents with this label are open
+    repaired = False
+    used = 0
+
+    def close() -> None:
+        nonlocal repaired
+        label, children = open_.pop()
+        depth[label] -= 1
+        if children:
+            open_[-1][1].append(Tree(label, tuple(children)))
+        else:
+            repaired = True
+
+    for symbol in symbols:
+        if symbol.startswith("("):
+            open_.append((symbol[1:], []))
+            depth[symbol[1:]] = depth.get(symbol[1:], 0) + 1
+        elif symbol.startswith(")"):
+            if not depth.get(symbol[1:]):
+                repaired = True
+                continue
+            while open_[-1][0] != symbol[1:]:
+                repaired = True
+                close()
+            close()
+        elif used < len(words):
+            open_[-1][1].append(Tree(symbol, (), words[used]))
+            used += 1
+        else:
+            repaired = True
+    open_[-1][1].extend(Tree(WORD, (), word) for word in words[used:])
+    repaired = repaired or used < len(words) or len(open_) > 1
+    while len(open_) > 1:
+        close()
+    roots = open_[0][1]
+    if len(roots) == 1:
+        return roots[0], repaired
+    return Tree(ROOT, tuple(roots)), True

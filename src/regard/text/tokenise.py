@@ -1,0 +1,67 @@
+"""Plain English -> words as the Penn Treebank writes them, and what a parser reads of such words.
+
+The rules of `tokenise`:
+
+- "straight quotes" become `` and ''; other quotes stay as they are, and are words.
+- Brackets, ... and dashes (--, —) are words. So are ; ? ! % $ and #, & between spaces, a comma that is not inside of a
+  number, and a colon at the end of a word.
+- The period that ends the text is a word, after an abbreviation, too; any other stays with its word.
+- do n't, it 's, they 're, we 've, I 'll, I 'm, she 'd, dogs '; can not, gon na, got ta, wan na, gim me, lem me.
+- double - strand and and / or, for treebanks that part them.
+
+Words that are parted already stay so.
+"""
+
+import re
+from collections.abc import Sequence
+
+from regard.text.normalise import REPLACEMENT, Form, normalise
+
+_QUOTE, _ENDING = "['’]", "s|m|d|re|ve|ll"  # the two spellings of an apostrophe, and what follows it
+_JOINTS = re.compile(r"(?<=\w)[-/–](?=\w)")
+# In such an order that no rule makes a place for one before it.
+_RULES = [
+    (re.compile(pattern, re.IGNORECASE), replacement)
+    for pattern, replacement in (
+        (r'(?<![^\s(\[{<“‘])"', " `` "),
+        (r'"', " '' "),
+        (r"[()\[\]{}<>“”„«»;?!%$#…]|\.\.\.+|--+|—", r" \g<0> "),
+        (r",(?!\d)|(?<!\d),", " , "),
+        (r"(?<!\w)&|&(?!\w)", " & "),
+        (r"(?<=[^.\s])\.(?=[\s'’”)\]}]*$)", " . "),
+        (r"(?<!:):+(?!\S)", r" \g<0>"),
+        (rf"(?<=\w)(n{_QUOTE}t|{_QUOTE}(?:{_ENDING}))(?!\w)", r" \1"),
+        (rf"(?<=\w)({_QUOTE})(?!\S)", r" \1"),
+        (r"(?<!\S)(?:(can)(not)|(gon|wan)(na)|(got)(ta)|(gim|lem)(me))(?!\S)", r"\1\3\5\7 \2\4\6\8"),
+    )
+]
+
+_SPELLINGS = {
+    **{"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"},
+    **{"“": "``", "”": "''", '"': "''"},
+}
+
+
+def tokenise(text: str, *, joints: bool = False) -> list[str]:
+    """The words of a sentence; with `joints`, hyphens and slashes between letters are words, too."""
+    if joints:
+        text = _JOINTS.sub(r" \g<0> ", text)
+    for pattern, replacement in _RULES:
+        text = pattern.sub(replacement, text)
+    return text.split()
+
+
+def spelt(words: Sequence[str], form: Form = "NFC") -> str:
+    """The text that subwords encode, of the words of a tree as of those of a plain sentence; as many as there are.
+
+    It has brackets where trees have -LRB-, one kind of double quotes and of apostrophes, and single spaces.
+    """
+    return " ".join(_spelling(word, form) for word in words)
+
+
+def _spelling(word: str, form: Form) -> str:
+    """A word without spaces, which some treebanks have inside of words; never nothing."""
+    if word in _SPELLINGS:
+        return _SPELLINGS[word]
+    clean = normalise(word.replace("’", "'"), form)
+    return normalise(clean.replace(" ", ""), form) if " " in clean else clean or REPLACEMENT

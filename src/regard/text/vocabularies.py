@@ -1,0 +1,30 @@
+"""Which vocabulary each side of a model has, and in which files: subwords for text, symbols for trees."""
+
+from collections.abc import Mapping
+
+from regard.errors import UserError
+from regard.text.subwords import Subwords
+from regard.text.symbols import Symbols
+
+SHARED, SOURCE, TARGET = "subwords.model", "source.subwords.model", "target.subwords.model"
+SYMBOLS = "target.symbols.txt"
+
+
+def source_and_target(files: Mapping[str, bytes]) -> tuple[Subwords, Subwords | Symbols]:
+    """The vocabularies of a saved model from its files: `subwords.model`, or one named for each side."""
+    both, symbols = files.get(SHARED), files.get(SYMBOLS)
+    source, target = files.get(SOURCE, both), files.get(TARGET, both)
+    if source is None or (target is None and symbols is None):
+        raise UserError("the model has no subwords, so it can't read text; give a model that `regard train` wrote")
+    reads = Subwords.from_bytes(source, "the model's source subwords")
+    if symbols is not None:
+        return reads, Symbols(symbols, "the model's symbols")
+    assert target is not None
+    return reads, Subwords.from_bytes(target, "the model's target subwords")
+
+
+def vocabulary_files(source: Subwords, target: Subwords | Symbols) -> dict[str, bytes]:
+    """The files that `source_and_target` reads; one if the two sides share their subwords."""
+    if source is target:
+        return {SHARED: source.content}
+    return {SOURCE: source.content, SYMBOLS if isinstance(target, Symbols) else TARGET: target.content}

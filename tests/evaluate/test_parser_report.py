@@ -1,0 +1,35 @@
+"""What is told of parses."""
+
+from regard.decode.parser import Parse
+from regard.evaluate.parser_report import ParserReport, figures
+from regard.text.trees import Tree, cleaned, read_trees, words
+
+GOLD = [
+    "(S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .))",
+    "(S (NP (NNS Dogs)) (VP (VBP bark)) (. .))",
+]
+WRONG_TAG = "(S (NP (DT The) (NN cat)) (VP (VBD sat)) (NN .))"
+FLAT = "(S (NNS Dogs) (XX bark) (XX .))"
+
+
+def trees(*texts: str) -> list[Tree]:
+    return [tree for tree in map(cleaned, read_trees(texts, "test")) if tree is not None]
+
+
+def parses(*texts: str, repaired: int = 0) -> list[Parse]:
+    """The last ones repaired."""
+    found = trees(*texts)
+    return [Parse(tuple(words(tree)), tree, -1.0, number >= len(found) - repaired) for number, tree in enumerate(found)]
+
+
+def test_a_wrong_tag_of_punctuation_costs_evalbs_figures_a_sentence_but_not_ours() -> None:
+    found = figures(trees(*GOLD), parses(WRONG_TAG, GOLD[1]))
+    assert (found["f1"], found["errors"], found["valid"]) == (100.0, 1, 1)
+    assert (found["f1_right_tags"], found["repaired"]) == (100.0, 0.0)
+
+
+def test_what_is_repaired_is_counted_and_measured() -> None:
+    found = figures(trees(*GOLD), parses(GOLD[0], FLAT, repaired=1))
+    matched, gold, test = 3 + 1, 3 + 3, 3 + 1
+    assert found["repaired"] == 50.0 and found["f1_right_tags"] == 100 * 2 * matched / (gold + test)
+    assert "50.00 % repaired, F1 with the right tags 80.00" in ParserReport({}, {"unconstrained": found}).as_text()
