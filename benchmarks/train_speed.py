@@ -261,9 +261,12 @@ class Worker:
     """A contender's process, seen from outside."""
 
     def __init__(self, *arguments: str) -> None:
-        command = [sys.executable, __file__, "--worker", *arguments]
+        command = self.command(*arguments)
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.about = self.read()
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, __file__, "--worker", *arguments]
 
     def read(self) -> dict[str, Any]:
         assert self.process.stdout is not None

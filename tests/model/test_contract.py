@@ -34,6 +34,36 @@ CHOICES = {
     "silu": {**SMALL, "activation": "silu"},
     "deep and shallow": {**SMALL, "encoder_layers": 3, "decoder_layers": 1},
 }
+LEAST: dict[str, Any] = {"vocabulary": 40, "encoder_layers": 2, "decoder_layers": 2, "d_model": 16}
+CHOICES |= {
+    f"{cell} {attention}": {**LEAST, "architecture": "recurrent", "cell": cell, "attention": attention}
+    for cell, attention in product(("rnn", "lstm", "gru"), ("none", "dot", "additive"))
+}
+CHOICES |= {
+    f"{architecture} {number}": {**LEAST, "architecture": architecture, **more}
+    for architecture, choices in {
+        "recurrent": [{"encoder_layers": 3, "decoder_layers": 1}, {"source_vocabulary": 50, "tie_projection": False}],
+        "convolutional": [
+            {},
+            {"kernel": 1},
+            {"kernel": 4, "positions": "none"},
+            {"kernel": 5, "source_vocabulary": 50},
+        ],
+        "dilated": [{}, {"decoder_layers": 4, "dilation": 2}, {"kernel": 1}, {"kernel": 4, "dilation": 1}],
+        "feedforward": [{"d_ff": 24}, {"norm": "pre", "positions": "learned"}, {"positions": "none", "d_ff": 8}],
+    }.items()
+    for number, more in enumerate(choices)
+}
+CHOICES |= {
+    f"{mixing} {number}": {**SMALL, "mixing": mixing, **more}
+    for mixing, choices in {
+        "longformer": [{"window": 3}, {"window": 1, "global_tokens": 3, "positions": "rotary"}, {"global_tokens": 0}],
+        "linformer": [{"rank": 4}, {"rank": 9, "max_length": 14, "positions": "none", "norm": "pre"}],
+        "performer": [{"features": 20}, {"features": 5, "positions": "rotary"}],
+        "state-space": [{"state_size": 6}, {"state_size": 2, "positions": "relative", "score": "additive"}],
+    }.items()
+    for number, more in enumerate(choices)
+}
 
 SOURCE = torch.tensor(
     [[5, 6, 7, 8, 9, 10, 11, 12, EOS], [13, 14, EOS] + [PAD] * 6, [EOS] + [PAD] * 8, [15] * 6 + [EOS] + [PAD] * 2]
@@ -129,11 +159,13 @@ def test_a_state_is_a_value(model: Seq2Seq) -> None:
 
 def test_recorded_attention_is_what_the_model_does(model: Seq2Seq) -> None:
     recorded = model.attentions(SOURCE, TARGET)
+    config: ModelConfig = model.config  # type: ignore[assignment]
+    heads = config.heads if config.architecture == "transformer" else 1
     for kind, queries, keys in ((recorded.encoder, 9, 9), (recorded.decoder, 6, 6), (recorded.cross, 6, 9)):
         for weights in kind:
-            assert weights.shape == (4, 2, queries, keys)
+            assert weights.shape == (4, heads, queries, keys)
     for weights in recorded.cross:
-        torch.testing.assert_close(weights.sum(-1), torch.ones(4, 2, 6))
+        torch.testing.assert_close(weights.sum(-1), torch.ones(4, heads, 6))
         assert weights[1, :, :, 3:].abs().max() == 0, "padding gets no weight"
     for weights in recorded.decoder:
         assert weights.triu(1).abs().max() == 0, "the future gets no weight"

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from regard.config import ModelConfig, preset
+from regard.config import ModelConfig, preset, preset_names
 from regard.model.build import build
 from regard.model.cost import cost
 
@@ -20,6 +20,45 @@ def test_operations_equal_torchs_count(source: int, target: int) -> None:
         model.attentions(tokens, torch.full((1, target), 5))
         model.logits(torch.zeros(1, target, 24))
     assert cost(CONFIG, source, target).forward_flops == counter.get_total_flops()
+
+
+LINEAGE = {name: preset(name).model.architecture for name in preset_names()}
+LINEAGE = {name: kind for name, kind in LINEAGE.items() if kind != "transformer"}
+
+
+@pytest.mark.parametrize("name", LINEAGE)
+@pytest.mark.filterwarnings("ignore:TF32")
+def test_operations_of_the_other_models_equal_torchs_count(name: str) -> None:
+    config = preset(name, model={"vocabulary": 100, "decoder_layers": 3, "encoder_layers": 2, "d_model": 24}).model
+    model = build(config).eval().requires_grad_(False)
+    source, target = torch.full((1, 9), 5), torch.full((1, 6), 5)
+    # oneDNN's LSTM is one operation, of which the counter knows nothing.
+    with torch.backends.mkldnn.flags(enabled=False), FlopCounterMode(display=False) as counter, torch.no_grad():
+        model.logits(model.features(source, target))
+    unseen = 2 * 9 * 6 * 24 if config.attention == "additive" else 0  # the products with v
+    assert cost(config, 9, 6).forward_flops == counter.get_total_flops() + unseen
+
+
+@pytest.mark.parametrize("name", LINEAGE)
+def test_other_models_have_the_parameters_of_tiny(name: str) -> None:
+    """So that a comparison at 10,000 tokens is one of architectures, not of sizes."""
+    figures = cost(preset(name).model)
+    assert figures.parameters == pytest.approx(cost(preset("tiny").model).parameters, rel=0.05)
+    with torch.device("meta"):
+        counted = sum(parameter.numel() for parameter in build(preset(name)).parameters())
+    assert sum(figures.parts.values()) == figures.parameters == counted
+    assert figures.parts["embedding"] == 10_000 * preset(name).model.d_model
+
+
+def test_parts_of_the_other_models_have_names() -> None:
+    assert set(cost(preset("lstm-additive").model).parts) == {
+        "embedding", "encoder cells", "decoder cells", "bridge", "score", "combine",
+    }  # fmt: skip
+    assert set(cost(preset("convs2s").model).parts) == {
+        "embedding", "source positions", "target positions", "encoder convolution", "decoder convolution",
+        "decoder attention",
+    }  # fmt: skip
+    assert {"encoder norm", "decoder convolution", "norm", "output"} <= set(cost(preset("bytenet").model).parts)
 
 
 def test_parts_add_up() -> None:

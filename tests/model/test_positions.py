@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from regard.errors import UserError
-from regard.model.positions import TABLE, LearnedPositions, Sinusoids, rotate, sinusoids
+from regard.model.positions import LearnedPositions, Sinusoids, rotate, sinusoids
+from regard.model.sinusoids import TABLE
 
 
 @pytest.mark.parametrize("size", [512, 6, 7, 1])

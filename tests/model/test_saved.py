@@ -49,10 +49,47 @@ def test_comes_back_as_it_was(saved: Path) -> None:
 
 def test_half_precision_comes_back_as_float32(tmp_path: Path) -> None:
     model = build(CONFIG)
-    save_model(tmp_path / "m", model, CONFIG, {}, dtype=torch.float16)
+    save_model(tmp_path / "m", model, CONFIG, {}, storage="float16")
     back = load_model(tmp_path / "m")
     for name, tensor in back.model.state_dict().items():
         assert torch.equal(tensor, model.state_dict()[name].half().float())
+
+
+def test_bytes_come_back_as_nearly_the_same_numbers(tmp_path: Path) -> None:
+    model = build(CONFIG)
+    with torch.no_grad():
+        next(parameter for parameter in model.parameters() if parameter.dim() == 2)[0] = 0.0
+    save_model(tmp_path / "m", model, CONFIG, {}, storage="int8")
+    back = load_model(tmp_path / "m")
+    assert back.storage == "int8"
+    for name, tensor in back.model.state_dict().items():
+        weight = model.state_dict()[name]
+        if weight.dim() < 2:
+            assert torch.equal(tensor, weight)
+        else:
+            step = weight.abs().amax(1, keepdim=True) / 127
+            assert (tensor - weight).abs().le(step * 0.501).all(), name
+    save_model(tmp_path / "again", back.model, CONFIG, {}, storage="int8")
+    first, second = (load_file(tmp_path / name / "model.safetensors") for name in ("m", "again"))
+    matrices = [name for name in first if first[name].dim() > 1]
+    assert {first[name].dtype for name in matrices} == {torch.int8}
+    assert all(torch.equal(first[name], second[name]) for name in matrices), "rounded once, rounded for ever"
+
+
+def test_bytes_without_their_scales_are_refused(tmp_path: Path) -> None:
+    save_model(tmp_path / "m", build(CONFIG), CONFIG, {}, storage="int8")
+    path = tmp_path / "m" / "model.safetensors"
+    tensors = load_file(path)
+    scale = next(name for name in tensors if name.endswith(":scale"))
+    save_file({**tensors, scale: tensors[scale][:-1].clone()}, path)
+    write_manifest(tmp_path / "m")
+    with pytest.raises(UserError, match=f"{scale} is .* where config.json asks for"):
+        load_model(tmp_path / "m")
+    description = json.loads((tmp_path / "m/config.json").read_text())
+    (tmp_path / "m/config.json").write_text(json.dumps({**description, "weights": "int3"}))
+    write_manifest(tmp_path / "m")
+    with pytest.raises(UserError, match="weights must be float32 or float16 or int8"):
+        load_model(tmp_path / "m")
 
 
 def test_an_existing_folder_is_kept(saved: Path) -> None:

@@ -63,7 +63,7 @@ def test_what_a_killed_process_left_is_cleared(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])
-@pytest.mark.parametrize("where", ["os.fsync", "regard.train.checkpoint.save_file", "regard.model.saved.save_file"])
+@pytest.mark.parametrize("where", ["os.fsync", "regard.train.checkpoint.save_file", "regard.model.weights.save_file"])
 def test_a_disk_that_fails_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int, where: str
 ) -> None:

@@ -78,12 +78,12 @@ EVERY_MOMENT = """
 import itertools, os, signal, sys
 from pathlib import Path
 import torch._dynamo  # which Adam would load in every child
-import regard.model.saved, regard.train.checkpoint as checkpoint
+import regard.model.weights, regard.train.checkpoint as checkpoint
 from regard.config import read
 from regard.data.prepared import Prepared
 from regard.train.loop import train
 CALLS = [(os, "fsync"), (os, "replace"), (os, "rename"), (os, "unlink"), (os, "rmdir"),
-         (regard.model.saved, "save_file"), (checkpoint, "save_file"), (checkpoint.Belongings, "write")]
+         (regard.model.weights, "save_file"), (checkpoint, "save_file"), (checkpoint.Belongings, "write")]
 
 def kill_at(moment):
     passed = []

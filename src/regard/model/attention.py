@@ -37,11 +37,12 @@ def restricted_attention(
     *,
     causal: bool,
     neighbours: int,
+    everywhere: int = 0,
 ) -> Tensor:
     """Self-attention over a neighbourhood of size r (section 4) in O(r·n·d) time and memory.
 
     Positions are cut into blocks of half a neighbourhood; a query's neighbours then lie in its own block and the two
-    beside it, so scores are n × 3r/2 rather than n × n.
+    beside it, so scores are n × 3r/2 rather than n × n. The first `everywhere` keys are seen by all queries besides.
     """
     key_BHSK, value_BHSV = memory
     B, H, T, K = query_BHTK.shape
@@ -54,12 +55,20 @@ def restricted_attention(
     value_BHNSV = _three_blocks(F.pad(value_BHSV, (0, 0, W, surplus + W)), W)
 
     there_BS = query_BHTK.new_ones(1, T, dtype=torch.bool) if padding_BS is None else padding_BS
-    there_B1NS = F.pad(there_BS, (W, surplus + W)).unfold(1, 3 * W, W)[:, None]
+    near_BS = there_BS & (torch.arange(T, device=there_BS.device) >= everywhere)  # the others are not seen twice
+    near_B1NS = F.pad(near_BS, (W, surplus + W)).unfold(1, 3 * W, W)[:, None]
     distance_WS = distances(W, 2 * W, query_BHTK.device)  # a block's queries against the block before and itself …
     distance_WS = torch.cat((distance_WS, distance_WS[:, W:] + W), dim=1)  # … and the block after
-    mask = visible(distance_WS, causal=causal, neighbours=neighbours) & there_B1NS[..., None, :]
+    mask = visible(distance_WS, causal=causal, neighbours=neighbours) & near_B1NS[..., None, :]
 
     score_BHNWS = scores(query_BHNWK, key_BHNSK, distance_WS)
+    if everywhere:
+        first_BHNWG = scores(query_BHNWK, key_BHSK[:, :, None, :everywhere], distance_WS)
+        seen_B11WG = there_BS[:, None, None, None, :everywhere]
+        score_BHNWS = torch.cat((first_BHNWG, score_BHNWS), dim=-1)
+        mask = torch.cat((seen_B11WG.expand(*mask.shape[:-1], -1), mask), dim=-1)
+        first_BHNGV = value_BHSV[:, :, None, :everywhere].expand(-1, -1, N, -1, -1)
+        value_BHNSV = torch.cat((first_BHNGV, value_BHNSV), dim=-2)
     output_BHNWV, _ = attend(score_BHNWS, value_BHNSV, mask)
     return output_BHNWV.reshape(B, H, N * W, -1)[:, :, :T]
 
@@ -86,9 +95,10 @@ class MultiHeadAttention(nn.Module):
         rotary: bool = False,
         relative_distance: int = 0,
         neighbours: int = 0,
+        everywhere: int = 0,
     ) -> None:
         super().__init__()
-        self.heads, self.score, self.neighbours = heads, score, neighbours
+        self.heads, self.score, self.neighbours, self.everywhere = heads, score, neighbours, everywhere
         self.query = Linear(d_model, heads * d_k)  # W^Q of all heads side by side
         self.key = Linear(d_model, heads * d_k)
         self.value = Linear(d_model, heads * d_v)
@@ -121,15 +131,36 @@ class MultiHeadAttention(nn.Module):
 
         Returns B, T, D and, when asked, the weights of each head: B, H, T, S.
         """
-        T, S = query_BHTK.shape[2], memory.key_BHSK.shape[2]
-        if weights or not self._fused(T, S):
+        head_BHTV, weights_BHTS = self.attended(query_BHTK, memory, padding_BS, causal=causal, weights=weights)
+        return self.joined(head_BHTV), weights_BHTS
+
+    def mix(self, x_BSD: Tensor, mask_BS: Tensor, *, weights: bool = False) -> tuple[Tensor, Tensor | None]:
+        """Self-attention among all positions of a source: B, S, D, and B, H, S, S when asked."""
+        output: tuple[Tensor, Tensor | None] = self(
+            self.queries(x_BSD), self.keys_values(x_BSD), mask_BS, weights=weights
+        )
+        return output
+
+    def attended(
+        self,
+        query_BHTK: Tensor,
+        memory: KeyValue,
+        padding_BS: Tensor | None = None,
+        *,
+        causal: bool = False,
+        weights: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """The heads before they are joined, by the fastest way that serves."""
+        if weights or not self._fused(query_BHTK.shape[2], memory.key_BHSK.shape[2]):
             head_BHTV, weights_BHTS = self._as_written(query_BHTK, memory, padding_BS, causal=causal)
-        elif self.neighbours:
-            head_BHTV, weights_BHTS = self._restricted(query_BHTK, memory, padding_BS, causal=causal), None
-        else:
-            head_BHTV, weights_BHTS = self._kernel(query_BHTK, memory, padding_BS, causal=causal), None
-        concat_BTE = head_BHTV.transpose(1, 2).flatten(2)
-        return self.output(concat_BTE), weights_BHTS if weights else None
+            return head_BHTV, weights_BHTS if weights else None
+        way = self._restricted if self.neighbours else self._kernel
+        return way(query_BHTK, memory, padding_BS, causal=causal), None
+
+    def joined(self, head_BHTV: Tensor) -> Tensor:
+        """Concat(head_1 … head_h) W^O."""
+        output: Tensor = self.output(head_BHTV.transpose(1, 2).flatten(2))
+        return output
 
     def scores(self, query: Tensor, key: Tensor, distance_TS: Tensor) -> Tensor:
         """How much each query asks for each key: (…, T, K) and (…, S, K) to (…, T, S)."""
@@ -145,7 +176,7 @@ class MultiHeadAttention(nn.Module):
     def _fused(self, T: int, S: int) -> bool:
         """Whether a path other than the equation as written serves: the two rest on scores being Q K^T, or on T = S."""
         if self.neighbours:
-            return T == S and 3 * (self.neighbours // 2) < T
+            return T == S and 3 * (self.neighbours // 2) + self.everywhere < T
         return self.relative is None and self.additive is None
 
     def _as_written(
@@ -154,6 +185,8 @@ class MultiHeadAttention(nn.Module):
         key_BHSK, value_BHSV = memory
         distance_TS = distances(query_BHTK.shape[2], key_BHSK.shape[2], query_BHTK.device)
         mask = visible(distance_TS, causal=causal, neighbours=self.neighbours)
+        if self.everywhere:
+            mask[:, : self.everywhere] = True
         if padding_BS is not None:
             mask = mask & padding_BS[:, None, None, :]
         scores_BHTS = self.scores(query_BHTK, key_BHSK, distance_TS)
@@ -173,7 +206,13 @@ class MultiHeadAttention(nn.Module):
 
     def _restricted(self, query_BHTK: Tensor, memory: KeyValue, padding_BS: Tensor | None, *, causal: bool) -> Tensor:
         return restricted_attention(
-            query_BHTK, memory, padding_BS, self.scores, causal=causal, neighbours=self.neighbours
+            query_BHTK,
+            memory,
+            padding_BS,
+            self.scores,
+            causal=causal,
+            neighbours=self.neighbours,
+            everywhere=self.everywhere,
         )
 
     def _split(self, x_BTE: Tensor) -> Tensor:

@@ -1,5 +1,6 @@
 """What a model costs: parameters by part, memory, and floating-point operations."""
 
+import math
 from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -39,23 +40,24 @@ def cost(config: ModelConfig, source_tokens: int = 25, target_tokens: int = 25) 
         model = build(config)
     parts: Counter[str] = Counter()
     for name, parameter in model.named_parameters():
-        parts[_part(name)] += parameter.numel()
+        parts[_part(name, config.mixing)] += parameter.numel()
     total = sum(parts.values())
     flops = forward_flops(config, source_tokens, target_tokens)
     return Cost(total, dict(parts), 4 * total, 16 * total, source_tokens, target_tokens, flops, 3 * flops)
 
 
-def _part(name: str) -> str:
-    """`encoder.3.attention.query.weight` counts as `encoder attention`."""
+def _part(name: str, mixing: str) -> str:
+    """`encoder.3.attention.query.weight` counts as `encoder attention`, or as what mixes instead."""
     words = [word for word in name.split(".") if not word.isdigit()]
+    if words[:2] == ["encoder", "attention"]:
+        return f"encoder {mixing}"
     if words[0] in ("encoder", "decoder"):
-        part = "norm" if words[1].startswith("around") else words[1].replace("_", "-")
-        return f"{words[0]} {part}"
+        kinds = {"around": "norm", "norm": "norm", "weight": "cells", "bias": "cells"}
+        return f"{words[0]} {kinds.get(words[1].partition('_')[0], words[1].replace('_', '-'))}"
     if words[0].startswith("embed_"):
         return f"{words[0].removeprefix('embed_')} positions"
-    return {"embedding_VD": "embedding", "source_VD": "source embedding", "untied_VD": "projection"}.get(
-        words[0], "norm"
-    )
+    names = {"embedding_VD": "embedding", "source_VD": "source embedding", "untied_VD": "projection"}
+    return names.get(words[0], "norm" if words[0].endswith("norm") else words[0])
 
 
 def forward_flops(config: ModelConfig, S: int, T: int) -> int:
@@ -64,6 +66,8 @@ def forward_flops(config: ModelConfig, S: int, T: int) -> int:
     Per attention from m queries to n keys: 2·m·d·h·(d_k + d_v) for W^Q and W^O, 2·n·d·h·(d_k + d_v) for W^K and W^V,
     and 2·m·n·h·(d_k + d_v) for Q K^T and the weighted sum. Softmax, norms and other sums over elements are left out.
     """
+    if config.architecture != "transformer":
+        return _lineage_flops(config, S, T) + 2 * T * config.d_model * config.vocabulary
     d, heads_width = config.d_model, config.heads * (config.d_k + config.d_v)
 
     def attend(m: int, n: int, seen: int) -> int:
@@ -75,6 +79,50 @@ def forward_flops(config: ModelConfig, S: int, T: int) -> int:
     def feed_forward(n: int) -> int:
         return 4 * n * d * config.d_ff
 
-    encoder = config.encoder_layers * (self_attend(S) + feed_forward(S))
+    encoder = config.encoder_layers * ((mixing_flops(config, S) or self_attend(S)) + feed_forward(S))
     decoder = config.decoder_layers * (self_attend(T) + attend(T, S, S) + feed_forward(T))
     return encoder + decoder + 2 * T * d * config.vocabulary
+
+
+def mixing_flops(config: ModelConfig, n: int) -> int:
+    """The same for what mixes n positions in a layer of the encoder instead of attention; 0 if nothing does.
+
+    A Fourier transform of m real numbers counts as 2.5·m·log2(m), as is the custom; a state-space layer needs three of
+    2·n for each of d channels.
+    """
+    d, N, heads_width = config.d_model, config.state_size, config.heads * (config.d_k + config.d_v)
+    projections = 4 * n * d * heads_width
+    match config.mixing:
+        case "longformer":
+            g = min(n, config.global_tokens)
+            seen = min(n, 2 * (config.window // 2) + 1 + g)
+            of_global = 2 * d * (g * config.heads * config.d_k + n * heads_width) + 2 * g * n * heads_width
+            return projections + 2 * n * seen * heads_width + (of_global if g else 0)
+        case "linformer":
+            return projections + 4 * n * config.rank * heads_width
+        case "performer":
+            return projections + 4 * n * config.features * heads_width + 2 * n * config.features * config.heads
+        case "state-space":
+            kernels = 4 * d * N * (math.isqrt(n - 1) + 1) ** 2
+            transforms = round(3 * d * 2.5 * 2 * n * math.log2(2 * n))
+            return kernels + transforms + 4 * n * d * d
+        case "attention":
+            return 0
+
+
+def _lineage_flops(config: ModelConfig, S: int, T: int) -> int:
+    """The same for the models that the Transformer is compared with, without the projection to the vocabulary."""
+    d, k, encoder, decoder = config.d_model, config.kernel, config.encoder_layers, config.decoder_layers
+    match config.architecture:
+        case "recurrent":
+            gates, parts = {"rnn": (1, 1), "gru": (3, 1), "lstm": (4, 2)}[config.cell]
+            cells = encoder * S * gates * 3 * d * d + decoder * T * gates * 4 * d * d + parts * decoder * 2 * d * d
+            looking = 4 * T * S * d + 4 * T * d * d if config.attention != "none" else 0
+            return cells + looking + (2 * (S + T) * d * d if config.attention == "additive" else 0)
+        case "convolutional":
+            return (encoder * S + decoder * T) * 4 * k * d * d + decoder * (2 * T * d * d + 4 * T * S * d)
+        case "dilated":
+            inner = max(1, d // 2)
+            return (encoder * S + decoder * T) * (4 * d * inner + 2 * k * inner * inner) + 2 * T * d * d
+        case _:
+            return (encoder * S + decoder * T) * 4 * d * config.d_ff

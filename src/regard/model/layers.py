@@ -10,6 +10,10 @@ from regard.model.attention import MultiHeadAttention
 from regard.model.cache import Cache, KeyValue
 from regard.model.dropout import Dropout
 from regard.model.linear import Linear
+from regard.model.linformer import Linformer
+from regard.model.longformer import Longformer
+from regard.model.performer import Performer
+from regard.model.state_space import StateSpace
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU}
 
@@ -63,20 +67,35 @@ def _self_attention(config: ModelConfig) -> MultiHeadAttention:
     )
 
 
+def _mixing(config: ModelConfig) -> MultiHeadAttention | StateSpace:
+    """What lets the encoder's positions know of each other."""
+    sizes = (config.d_model, config.heads, config.d_k, config.d_v)
+    rotary = config.positions == "rotary"
+    match config.mixing:
+        case "longformer":
+            return Longformer(*sizes, window=config.window, global_tokens=config.global_tokens, rotary=rotary)
+        case "linformer":
+            return Linformer(*sizes, rank=config.rank, max_length=config.max_length)
+        case "performer":
+            return Performer(*sizes, features=config.features, rotary=rotary)
+        case "state-space":
+            return StateSpace(config.d_model, config.state_size)
+        case "attention":
+            return _self_attention(config)
+
+
 class EncoderLayer(nn.Module):
-    """Self-attention, then feed-forward."""
+    """Self-attention, then feed-forward. What takes attention's place (`model.mixing`) takes its name as well."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.attention = _self_attention(config)
+        self.attention = _mixing(config)
         self.around_attention = AddNorm(config.d_model, config.dropout, config.norm)
         self.feed_forward = FeedForward(config.d_model, config.d_ff, config.activation)
         self.around_feed_forward = AddNorm(config.d_model, config.dropout, config.norm)
 
     def forward(self, x_BSD: Tensor, mask_BS: Tensor, *, weights: bool = False) -> tuple[Tensor, Tensor | None]:
-        entered = self.around_attention.enter(x_BSD)
-        query, memory = self.attention.queries(entered), self.attention.keys_values(entered)
-        attended, weights_BHSS = self.attention(query, memory, mask_BS, weights=weights)
+        attended, weights_BHSS = self.attention.mix(self.around_attention.enter(x_BSD), mask_BS, weights=weights)
         x_BSD = self.around_attention.leave(x_BSD, attended)
 
         x_BSD = self.around_feed_forward.leave(x_BSD, self.feed_forward(self.around_feed_forward.enter(x_BSD)))

@@ -9,17 +9,12 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import UserError
-
-TABLE = 1024  # positions computed once; later ones are computed when they occur
+from regard.model.sinusoids import TABLE, sinusoid_table
 
 
 def sinusoids(start: int, stop: int, size: int) -> Tensor:
     """PE(pos, 2i) = sin(pos / 10000^(2i/size)), PE(pos, 2i+1) = cos(same), for start <= pos < stop (section 3.5)."""
-    position_T1 = torch.arange(start, stop, dtype=torch.float64, device="cpu")[:, None]
-    even_I = torch.arange(0, size, 2, dtype=torch.float64, device="cpu")
-    angle_TI = position_T1 / 10_000.0 ** (even_I / size)
-    table_TD = torch.stack((angle_TI.sin(), angle_TI.cos()), dim=-1).flatten(1)[:, :size]
-    return table_TD.to(torch.float32)
+    return torch.from_numpy(sinusoid_table(start, stop, size))
 
 
 @cache
@@ -53,12 +48,17 @@ class LearnedPositions(nn.Module):
         nn.init.normal_(self.weight, std=size**-0.5)
 
     def forward(self, start: int, stop: int) -> Tensor:
-        if stop > len(self.weight):
-            raise UserError(
-                f"a text of {stop} tokens is longer than the {len(self.weight)} positions that this model has learned; "
-                "split it, or train with a larger model.max_length"
-            )
+        check_learned(stop, len(self.weight))
         return self.weight[start:stop]
+
+
+def check_learned(stop: int, length: int) -> None:
+    """Refuse a text of which a model that learned something for each of `length` positions knows only a part."""
+    if stop > length:
+        raise UserError(
+            f"a text of {stop} tokens is longer than the {length} positions that this model has learned; "
+            "split it, or train with a larger model.max_length"
+        )
 
 
 def rotate(x_BHTK: Tensor, sinusoid_TK: Tensor) -> Tensor:

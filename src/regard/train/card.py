@@ -12,6 +12,10 @@ def card(config: Config, data: Prepared, mean_of: list[int], log: Path) -> str:
     """Data, settings and validation figures of a trained model, as Markdown."""
     source, target = (code or "?" for code in data.languages)
     pairs = sum(len(split) for split in data.train)
+    vocabulary = f"{config.model.vocabulary:,} subwords"
+    if config.task == "parsing":
+        target = "trees"
+        vocabulary = f"{config.model.source_vocabulary:,} subwords, and {config.model.vocabulary:,} symbols for trees"
     steps = ", ".join(map(str, mean_of))
     if config.train.moving_average is not None:
         origin = f"the moving average at step {steps}"
@@ -26,7 +30,7 @@ def card(config: Config, data: Prepared, mean_of: list[int], log: Path) -> str:
         "",
         f"A sequence-to-sequence model trained by regard {__version__}.",
         "",
-        f"- Data: {pairs:,} pairs, vocabulary of {config.model.vocabulary:,} subwords.",
+        f"- Data: {pairs:,} pairs, vocabulary of {vocabulary}.",
         f"- Weights: {origin}.",
         "",
         "| setting | value |",

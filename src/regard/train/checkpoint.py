@@ -22,7 +22,8 @@ from regard.config import Config
 from regard.data.batches import START, Position
 from regard.errors import Failed, UserError
 from regard.files import check_manifest, read_json, whole_directory, write_json
-from regard.model.saved import WEIGHTS, Form, write_model
+from regard.model.description import WEIGHTS, Form
+from regard.model.saved import write_model
 from regard.train.run import record
 
 SPARE = 16 << 20  # bytes of room beyond what is known to be needed

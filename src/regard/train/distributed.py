@@ -90,8 +90,9 @@ def spread(objective: nn.Module, world: World, sharding: str) -> nn.Module:
         if isinstance(module, nn.ModuleList):
             for layer in module:
                 fully_shard(layer)
-                if hasattr(layer, "memory"):  # which uses the layer's weights as forward does
-                    register_fsdp_forward_method(layer, "memory")
+                for name in ("memory", "around", "after"):  # which use the layer's weights as forward does
+                    if hasattr(layer, name):
+                        register_fsdp_forward_method(layer, name)
     fully_shard(objective)  # changes the module in place
     return objective
 

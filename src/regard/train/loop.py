@@ -297,7 +297,7 @@ class _Run:
 
 def _check_positions(model: ModelConfig, data: Prepared) -> None:
     """Refuse data with texts that a model with learned positions could never read, before the first step."""
-    if model.positions != "learned":
+    if not model.bounded:
         return
     for split in (*data.train, *([] if data.valid is None else [data.valid])):
         for first in range(0, len(split), WINDOW):

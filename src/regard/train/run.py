@@ -46,15 +46,13 @@ def settle(config: Config, data: "Prepared") -> Config:
     if data.source_subwords is not data.target_subwords:
         model |= {"source_vocabulary": data.source_subwords.size, "share_embeddings": False}
     values = config.model_dump(exclude_unset=True)
-    return parse({**values, "data": str(data.directory.resolve())}, "the run", {"model": model})
+    decided = {"data": str(data.directory.resolve()), "task": data.config.task}
+    return parse({**values, **decided}, "the run", {"model": model})
 
 
 def subword_files(data: "Prepared") -> dict[str, bytes]:
     """What a model's folder needs to read and write text, by file name."""
-    source, target = data.source_subwords, data.target_subwords
-    if source is target:
-        return {"subwords.model": target.content}
-    return {"source.subwords.model": source.content, "target.subwords.model": target.content}
+    return data.vocabularies
 
 
 def fingerprint(data: Path) -> str:

@@ -1,0 +1,79 @@
+"""Embeddings (section 3.4), and the models that have them: one matrix for source, target and projection, or several.
+
+Shapes: B sentences, S source positions, T target positions, D = d_model, V vocabulary.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from regard.config import ModelConfig
+from regard.model.dropout import Dropout
+from regard.model.positions import LearnedPositions, Sinusoids
+from regard.model.seq2seq import Seq2Seq
+
+
+class Embed(nn.Module):
+    """Tokens times sqrt(d_model) (section 3.4), plus positions (section 3.5), then dropout (section 5.4)."""
+
+    def __init__(self, config: ModelConfig, *, positions: str, scaled: bool) -> None:
+        super().__init__()
+        self.scale = math.sqrt(config.d_model) if scaled else 1.0
+        self.dropout = Dropout(config.dropout)
+        self.positions: nn.Module | None = None  # rotary and relative positions enter in attention instead
+        if positions == "sinusoidal":
+            self.positions = Sinusoids(config.d_model)
+        elif positions == "learned":
+            self.positions = LearnedPositions(config.max_length, config.d_model)
+
+    def forward(self, tokens_BT: Tensor, weight_VD: Tensor, start: int = 0) -> Tensor:
+        x_BTD = F.embedding(tokens_BT, weight_VD) * self.scale
+        if self.positions is not None:
+            x_BTD = x_BTD + self.positions(start, start + tokens_BT.shape[1])
+        dropped: Tensor = self.dropout(x_BTD)
+        return dropped
+
+
+class Embedded(Seq2Seq):
+    """A model whose features have the size of its embeddings, so that one matrix can serve both ends."""
+
+    def __init__(self, config: ModelConfig, *, positions: str, scaled: bool = True) -> None:
+        super().__init__()
+        self.config = config
+        size = config.d_model
+        self.embedding_VD = _embedding(config.vocabulary, size)
+        self.source_VD = (
+            None if config.share_embeddings else _embedding(config.source_vocabulary or config.vocabulary, size)
+        )
+        self.untied_VD = None if config.tie_projection else _embedding(config.vocabulary, size)
+        self.embed_source = Embed(config, positions=positions, scaled=scaled)
+        self.embed_target = Embed(config, positions=positions, scaled=scaled)
+
+    @property
+    def projection_VD(self) -> Tensor:
+        return self.embedding_VD if self.untied_VD is None else self.untied_VD
+
+    def embedded_source(self, source_BS: Tensor) -> Tensor:
+        embedded: Tensor = self.embed_source(source_BS, self.embedding_VD if self.source_VD is None else self.source_VD)
+        return embedded
+
+    def embedded_target(self, target_BT: Tensor, start: int = 0) -> Tensor:
+        """`start` is the position of the first token."""
+        embedded: Tensor = self.embed_target(target_BT, self.embedding_VD, start)
+        return embedded
+
+
+def _embedding(vocabulary: int, d_model: int) -> nn.Parameter:
+    """Drawn so that, times sqrt(d_model), its elements have variance 1, and logits start near 0."""
+    weight_VD = nn.Parameter(torch.empty(vocabulary, d_model))
+    nn.init.normal_(weight_VD, std=d_model**-0.5)
+    return weight_VD
+
+
+def initialise(module: nn.Module) -> None:
+    """The paper does not say; its authors' code draws matrices by Glorot and Bengio, 2010, and starts biases at 0."""
+    if isinstance(module, nn.Linear):
+        nn.init.xavier_uniform_(module.weight)
+        nn.init.zeros_(module.bias)
