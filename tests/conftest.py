@@ -1,10 +1,15 @@
 """What all tests share: one thread each (two run side by side), and where the real corpora are, if they are here."""
 
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -34,3 +39,17 @@ def peak_bytes() -> Callable[[Callable[[], object]], int]:
         return most
 
     return measure
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    """Chromium, which `make` installs where it can; one for each file of tests, since nothing async runs beside it."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright; pip install 'regard[dev]'")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = next((found for name in names if (found := shutil.which(name))), None)
+    if path is None:
+        pytest.skip("no Chromium; install your system's package, such as chromium on Debian")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])  # which root can't have
+        yield browser
+        browser.close()

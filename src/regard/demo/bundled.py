@@ -1,15 +1,13 @@
-"""The models that the package carries, if it carries any, and a few sentences for each."""
+"""A few sentences for the models that the package carries."""
 
-from importlib.resources import files
 from pathlib import Path
 
-from regard.decode.alignment import words
 from regard.decode.load import load
 from regard.decode.translation import Translation
 from regard.decode.translator import Options
+from regard.decode.words import words
 from regard.look.alignment_grid import alignment_grid
 
-FOLDER = Path(str(files("regard"))) / "models"
 SENTENCES = {
     "en": ("Two dogs are playing in the snow.", "A woman in a red coat is reading a book."),
     "de": ("Zwei Hunde spielen im Schnee.", "Eine Frau in einem roten Mantel liest ein Buch."),
@@ -17,16 +15,14 @@ SENTENCES = {
 }
 
 
-def bundled(folder: Path = FOLDER) -> list[Path]:
-    """The folders of the models."""
-    return sorted(path.parent for path in folder.glob("*/config.json"))
-
-
 def translated(model: Path) -> list[str]:
-    """Sentences in the language that the model reads, each with its translation and the alignment, for a terminal."""
+    """Sentences in the languages that the model reads, each with its translation and alignment, for a terminal."""
     translator = load(model)
-    sentences = SENTENCES.get(translator.saved.languages[0] or "", ())
-    return [_drawn(found) for found in translator.stream(sentences, Options(alignment=True))]
+    return [
+        _drawn(found)
+        for source, target in translator.directions
+        for found in translator.stream(SENTENCES.get(source or "", ()), Options(target=target, alignment=True))
+    ]
 
 
 def _drawn(found: Translation) -> str:

@@ -9,13 +9,13 @@ import torch
 from regard.config import Config, CorpusConfig, DecodeConfig, ModelConfig, PrepareConfig, TrainConfig
 from regard.data.prepare import prepare
 from regard.data.prepared import Prepared
-from regard.decode.alignment import MARK
+from regard.decode.alignment import cross_attention
 from regard.decode.load import live, load
 from regard.decode.translator import Options, Translator
+from regard.decode.words import MARK
 from regard.demo.dates import LANGUAGES, Example, Task
 from regard.errors import Interrupted
 from regard.files import write_bytes
-from regard.look.recorded import cross_attention
 from regard.model.saved import Saved
 from regard.model.seq2seq import Seq2Seq
 from regard.train.log import records
@@ -59,7 +59,7 @@ def learn(task: Task, folder: Path, steps: int, observer: Observer) -> Translato
     )  # fmt: skip
 
     def validator(model: Seq2Seq) -> dict[str, float]:
-        saved = Saved(model, config.model, config.decode, data.languages, data.config.form, subword_files(data))
+        saved = Saved(config.model, config.decode, data.languages, data.config.form, subword_files(data), model=model)
         return {"exact_match": exact_match(answers(live(saved), task.dates))}
 
     try:

@@ -6,15 +6,18 @@ SVG to be put into a page. It is drawn in the page's own text colour, and the sq
 from collections.abc import Sequence
 from html import escape
 
+from regard.look.alignment_grid import width as columns
+
 CELL = 28
-LETTER = 9  # the width of one, nearly
+LETTER = 9  # the width of one, nearly; a Korean one is two wide
 
 
 def attention_map(weights_TS: Sequence[Sequence[float]], source: Sequence[str], target: Sequence[str]) -> str:
     """Rows are target tokens, columns source tokens; a square tells its weight to whoever points at it."""
-    left = 14 + LETTER * max(map(len, target), default=0)
-    turned = max(map(len, source)) > 3
-    top = 14 + LETTER * max(map(len, source)) if turned else 30
+    left = 14 + LETTER * max(map(columns, target), default=0)
+    longest = max(map(columns, source), default=0)
+    turned = longest > 3
+    top = 14 + LETTER * longest if turned else 30
     width, height = left + CELL * len(source) + 2, top + CELL * len(target) + 2
     strongest = ", ".join(
         f"{token} from {source[max(range(len(source)), key=row.__getitem__)]}"

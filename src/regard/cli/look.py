@@ -1,0 +1,124 @@
+"""`regard look`: the attention and the search behind a translation, as a page, a figure for a paper, or data."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from regard.look.look import Look
+    from regard.look.sight import Kind
+
+Format = Literal["html", "svg", "png", "pdf", "json", "bertviz"]
+FIGURES = ("svg", "png", "pdf")
+DATA = ("json", "bertviz")
+
+
+def look(
+    text: Annotated[str, typer.Argument(help="What to translate and to look at.")],
+    model: Annotated[
+        list[Path] | None,
+        typer.Option(
+            envvar="REGARD_MODEL",
+            help="The folder of a model, or a bundled one's name; of several, the first is looked at. [default: en-de]",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where it goes: .html; .svg, .png, .pdf; .json.")
+    ] = None,
+    kind: Annotated[
+        Literal["cross", "encoder", "decoder"], typer.Option(help="Of a figure: which attention.")
+    ] = "cross",
+    layer: Annotated[int | None, typer.Option(help="Of a figure: which layer, from 1.")] = None,
+    head: Annotated[int | None, typer.Option(help="Of a figure: which head, from 1.")] = None,
+    format_: Annotated[
+        Format | None, typer.Option("--format", help="Instead of what FILE ends with; bertviz is for its head_view.")
+    ] = None,
+    target: Annotated[str | None, typer.Option("--to", metavar="CODE", help="Language, of a model of several.")] = None,
+    beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses kept at each step; 1 is greedy.")] = None,
+    engine: Annotated[str, typer.Option(help="What translates: torch, ctranslate2, or auto.")] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was written as one JSON object.")] = False,
+) -> None:
+    """Look inside a translation: attention, beam search, next tokens, positions.
+
+    regard look --model runs/x/model "It was too tired." --out attention.html
+
+    regard look --model runs/x/model "It was too tired." --layer 3 --head 2 --out head.svg
+
+    The page needs no server and no network. A figure is of one head of the first sentence. Without --out, data go to
+    stdout.
+    """
+    from regard.decode.load import load
+    from regard.decode.translator import Options
+    from regard.errors import UserError
+    from regard.model.bundled import DEFAULT
+
+    form = _format(out, format_)
+    _check_figure(form, layer, head)
+    seen = load(*(model or [Path(DEFAULT)]), engine=engine).look(text, Options(beam=beam, target=target))
+    if not seen.sentences:
+        raise UserError("the text is blank, so there is nothing to look at; give a sentence")
+    report: dict[str, Any] = {"translation": seen.translation, "sentences": len(seen.sentences)}
+    if form in FIGURES:
+        assert out is not None and layer is not None and head is not None
+        _draw(out, form, seen, kind, layer, head)
+        report |= {"kind": kind, "layer": layer, "head": head}
+    elif out is None:
+        typer.echo(_content(seen, form))
+        return
+    else:
+        from regard.files import write_bytes
+
+        write_bytes(out, _content(seen, form).encode())
+    report["out"] = str(out)
+    typer.echo(json.dumps(report, ensure_ascii=False) if as_json else f"{seen.translation}\n{out}")
+
+
+def _format(out: Path | None, asked: Format | None) -> str:
+    from regard.errors import UserError
+
+    if out is None:
+        if asked in DATA:
+            return asked
+        raise UserError("--out is missing; name a file that ends with .html, .svg, .png, .pdf or .json")
+    form = asked or out.suffix[1:]
+    if form not in ("html", *FIGURES, *DATA):
+        raise UserError(
+            f"{out}: ends with neither .html, .svg, .png, .pdf nor .json; change its name, or give --format"
+        )
+    return form
+
+
+def _check_figure(form: str, layer: int | None, head: int | None) -> None:
+    from regard.errors import UserError
+
+    if form in FIGURES and (layer is None or head is None):
+        raise UserError("a figure shows one head; name it with --layer and --head, both from 1, or write an .html file")
+    if form not in FIGURES and (layer, head) != (None, None):
+        raise UserError("--layer and --head are for a figure; write an .svg, .png or .pdf file, or leave them out")
+
+
+def _draw(out: Path, form: str, seen: "Look", kind: "Kind", layer: int, head: int) -> None:
+    from regard.look.figure import write_head
+
+    missing = write_head(out, form, seen.sentences[0], kind, layer, head)
+    if missing:
+        sys.stderr.write(f"regard: no installed font has {' '.join(missing)}; install one, or write an .svg file\n")
+    if len(seen.sentences) > 1:
+        sys.stderr.write(f"regard: the figure is of the first of {len(seen.sentences)} sentences\n")
+
+
+def _content(seen: "Look", form: str) -> str:
+    from regard.look.page import page
+
+    if form == "html":
+        return page(seen.to_json())
+    if form == "json":
+        return seen.to_json()
+    arguments = {
+        name: [layer.tolist() for layer in value] if name.endswith("attention") else value
+        for name, value in seen.bertviz().items()
+    }
+    return json.dumps(arguments, ensure_ascii=False)
