@@ -11,7 +11,6 @@ from regard.decode.ctranslate2_engine import CTranslate2Engine
 from regard.decode.load import convert, load
 from regard.decode.translator import Translator
 from regard.files import check_manifest
-from regard.model.saved import load_model
 
 
 @pytest.fixture
@@ -26,7 +25,7 @@ def model(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     shutil.copytree(folder, tmp_path / "model")
     lines = [f"{line} {number}" for number, line in enumerate(sentences()[:30])]
     Path("valid.en").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    translations = convert(folder, load_model(folder), alone=True).translate(lines)
+    translations = convert(folder, alone=True).translate(lines)
     Path("valid.de").write_text("".join(f"{' '.join(line.split())}\n" for line in translations), encoding="utf-8")
     return tmp_path / "model"
 
@@ -60,7 +59,7 @@ def test_what_rounding_costs_is_measured(run: Run, model: Path) -> None:
     assert code == 0
     figures = json.loads(out)
     assert figures["bleu_float32"] == pytest.approx(100)
-    made = convert(model, load_model(model), "int8", alone=True).translate(Path("valid.en").read_text().splitlines())
+    made = convert(model, "int8", alone=True).translate(Path("valid.en").read_text().splitlines())
     wanted = sacrebleu.corpus_bleu(
         [" ".join(text.split()) for text in made], [Path("valid.de").read_text().splitlines()]
     )
@@ -83,7 +82,11 @@ def test_what_rounding_costs_is_measured(run: Run, model: Path) -> None:
         ("--model model", "--model and --to are both needed; "),
         ("--model none --to ctranslate2", "none: no such folder; "),
         ("--model model --to onnx", "--out is missing; "),
-        ("--model model --to onnx --out x --quantization int8", "--quantization, --source and --reference are for "),
+        ("--model model --to onnx --out x --quantization int8", "--quantization int8 is not possible here; it is for "),
+        (
+            "--model model --to regard --out x --quantization int8_float32",
+            "--quantization int8_float32 is not possible here; ",
+        ),
         ("--model model --to ctranslate2 --source valid.en", "--source and --reference go together; "),
         ("--model model --to ctranslate2 --source none --reference valid.de", "none: no such file; "),
     ],

@@ -108,7 +108,6 @@ def test_other_options(run: Run, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ("", "--model is missing; "),
         ("--model nowhere", "nowhere: no such folder; "),
         ("--model MODEL --beam 0", "the options: beam: "),
         ("--model MODEL --engine fast", "no engine is called 'fast'; "),

@@ -154,7 +154,7 @@ def saved(subwords: Subwords) -> Saved:
     model.projection_VD.mul_(3.0)
     like_trained(model)
     decode = DecodeConfig(beam=2, extra_length=3)
-    return Saved(model, config, decode, ("en", "de"), "NFC", {"subwords.model": subwords.content})
+    return Saved(config, decode, ("en", "de"), "NFC", {"subwords.model": subwords.content}, model=model)
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 import torch
 
 from regard.config import BOS, EOS, ModelConfig
-from regard.decode.alignment import token_attention, word_alignment
+from regard.decode.alignment import cross_attention, word_alignment
 from regard.model.build import build
 from regard.model.seq2seq import Seq2Seq
 from regard.model.transformer import Transformer
@@ -34,8 +34,8 @@ def test_a_token_came_from_where_the_model_looked_to_predict_it() -> None:
     model = reversing_model()
     right = total = 0
     for source in torch.randint(4, 24, (20, 6)).tolist():
-        attention_TS = token_attention(model, source, source[::-1])
-        assert attention_TS.shape == (6, 6)
+        attention_TS = cross_attention(model, source, source[::-1])
+        assert attention_TS.shape == (6, 7)
         right += int((attention_TS.argmax(1) == torch.arange(5, -1, -1)).sum())
         total += 6
     assert right / total > 0.9
@@ -48,11 +48,15 @@ def test_a_layer_by_number() -> None:
     with torch.no_grad():
         attentions = model.attentions(torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *target]]))
     for layer in (0, 1):
-        expected_TS = attentions.cross[layer][0].mean(0)[:-1, :3]
-        torch.testing.assert_close(token_attention(model, source, target, layer), expected_TS)
+        expected_TS = attentions.cross[layer][0].mean(0)[:-1]
+        weights_TS = cross_attention(model, source, target, layer)
+        torch.testing.assert_close(weights_TS, expected_TS)
+        torch.testing.assert_close(weights_TS.sum(1), torch.ones(2))
 
 
 def test_words_from_pieces() -> None:
     attention_TS = torch.tensor([[0.1, 0.2, 0.6], [0.5, 0.4, 0.1], [0.3, 0.6, 0.1]])
     assert word_alignment(attention_TS, ["▁한", "국", "▁사람"], ["▁person", "▁Kore", "an"]) == ((1, 0), (0, 1))
     assert word_alignment(torch.zeros(0, 3), ["▁한", "국", "▁사람"], []) == ()
+    attention_TS[0] = 0.0
+    assert word_alignment(attention_TS, ["▁한", "국", "▁사람"], ["▁person", "▁Kore", "an"]) == ((0, 1),)

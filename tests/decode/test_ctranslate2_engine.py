@@ -11,14 +11,16 @@ from torch.nn.functional import cross_entropy
 
 from regard.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
 from regard.decode.ctranslate2_engine import CTranslate2Engine
-from regard.decode.engines import Engine, Progress, Request, TorchEngine, quiet
+from regard.decode.engines import Engine, Progress, Request, quiet
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.sampling import Sampling
+from regard.decode.torch_engine import TorchEngine
 from regard.errors import UserError
 from regard.evaluate.perplexity import score_ids
 from regard.exchange.to_ctranslate2 import positions, write_ctranslate2
 from regard.model.build import build
-from regard.model.saved import Saved
+from regard.model.description import Description
+from regard.model.saved import as_arrays
 from regard.model.seq2seq import Seq2Seq
 from regard.text.subwords import Subwords
 
@@ -51,9 +53,9 @@ class Pair:
         learn(model, steps)
         longest = self.config.max_length - 1 if self.config.positions == "learned" else None
         self.torch = Asked(model, longest=longest)
-        saved = Saved(model, self.config, DecodeConfig(), (None, None), "NFC", files)
+        described = Description(self.config, DecodeConfig(), (None, None), "NFC", files)
         folder.mkdir()
-        write_ctranslate2(folder, saved, "float32")
+        write_ctranslate2(folder, described, as_arrays(model.state_dict()), "float32")
         self.folder = folder
         self.pieces = subwords.pieces(range(subwords.size))
         self.fast = self.engine(self.torch)
@@ -237,10 +239,8 @@ def test_no_output_holds_what_means_nothing(tmp_path: Path, subwords: Subwords) 
     pair = Pair(tmp_path / "ct2", subwords, tie_projection=False)
     with torch.no_grad():
         pair.torch.model.projection_VD[[PAD, UNK, BOS]] = 8.0 / 16
-    saved = Saved(
-        pair.torch.model, pair.config, DecodeConfig(), (None, None), "NFC", {"subwords.model": subwords.content}
-    )
-    write_ctranslate2(pair.folder, saved, "float32")
+    described = Description(pair.config, DecodeConfig(), (None, None), "NFC", {"subwords.model": subwords.content})
+    write_ctranslate2(pair.folder, described, as_arrays(pair.torch.model.state_dict()), "float32")
     for some in pair.engine(None).search(sources(10), Request(DecodeConfig(beam=3), n_best=3)):
         for one in some:
             assert not {PAD, UNK, BOS, EOS} & set(one.tokens)

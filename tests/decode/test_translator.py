@@ -10,10 +10,11 @@ from tests.text.conftest import HOSTILE, any_text
 
 from regard.config import Config, DecodeConfig, ModelConfig
 from regard.decode import translator as module
-from regard.decode.engines import Progress, Request, TorchEngine, batches, padded, quiet
+from regard.decode.engines import Progress, Request, batches, quiet
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.load import load
 from regard.decode.sampling import Sampling
+from regard.decode.torch_engine import TorchEngine, padded
 from regard.decode.translator import Options, Translator, windows
 from regard.errors import UserError
 from regard.model.build import build
@@ -190,7 +191,7 @@ def test_mistakes(translator: Translator, saved: Saved) -> None:
         translator.translate("x", Options(target="fr"))
     assert translator.translate("x", Options(target="de")) == translator.translate("x")
     with pytest.raises(UserError, match="no subwords"):
-        Translator(Saved(saved.model, saved.config, saved.decode, saved.languages, "NFC", {}))
+        Translator(Saved(saved.config, saved.decode, saved.languages, "NFC", {}, model=saved.model))
     with pytest.raises(UserError, match="no engine is called 'fast'"):
         load("x", engine="fast")
 
@@ -198,7 +199,8 @@ def test_mistakes(translator: Translator, saved: Saved) -> None:
 def test_languages_are_told_by_tags(saved: Saved) -> None:
     tagged = Subwords.train(sentences(), 400, tags=("<2de>", "<2ko>"))
     echo = Translator(
-        Saved(saved.model, saved.config, saved.decode, (None, None), "NFC", {"subwords.model": tagged.content}), Echo()
+        Saved(saved.config, saved.decode, (None, None), "NFC", {"subwords.model": tagged.content}, model=saved.model),
+        Echo(),
     )
     with pytest.raises(UserError, match="<2de>, <2ko>.*say which one"):
         echo.translate("x")
@@ -223,7 +225,7 @@ def test_saved_models_and_ensembles(saved: Saved, translator: Translator, tmp_pa
 def test_learned_positions_limit_both_sides(saved: Saved) -> None:
     config = ModelConfig(**{**saved.config.model_dump(), "positions": "learned", "max_length": 12})
     model = build(config).eval().requires_grad_(False)
-    limited = Translator(Saved(model, config, DecodeConfig(beam=2), (None, None), "NFC", saved.subwords))
+    limited = Translator(Saved(config, DecodeConfig(beam=2), (None, None), "NFC", saved.subwords, model=model))
     assert len(limited.translate(["x y z " * 50, "", "a"])) == 3
 
 
@@ -232,7 +234,7 @@ def test_two_vocabularies(saved: Saved) -> None:
     files = {"source.subwords.model": german.content, "target.subwords.model": saved.subwords["subwords.model"]}
     config = ModelConfig(**{**saved.config.model_dump(), "source_vocabulary": 420, "share_embeddings": False})
     model = build(config).eval().requires_grad_(False)
-    apart = Translator(Saved(model, config, saved.decode, (None, None), "NFC", files))
+    apart = Translator(Saved(config, saved.decode, (None, None), "NFC", files, model=model))
     assert apart.source_subwords.size == 420
     assert len(apart.translate(["Das Mädchen.", "x"])) == 2
 
@@ -266,3 +268,18 @@ class TestEngine:
 
     def test_padding(self) -> None:
         assert padded([[5, 6], []]).tolist() == [[5, 6, 3], [3, 0, 0]]
+
+
+def test_a_model_of_two_directions_has_a_usual_one(saved: Saved) -> None:
+    tagged = Subwords.train(sentences(), 400, tags=("<2en>", "<2de>"))
+    both = Translator(
+        Saved(saved.config, saved.decode, ("en", "de"), "NFC", {"subwords.model": tagged.content}, model=saved.model),
+        Echo(),
+    )
+    assert both.directions == [("en", "de"), ("de", "en")]
+    assert both.tag(None) == both.tag("de") == [tagged.tag("<2de>")]
+    assert both.tag("en") == [tagged.tag("<2en>")]
+    alone = Translator(
+        Saved(saved.config, saved.decode, ("en", "de"), "NFC", saved.subwords, model=saved.model), Echo()
+    )
+    assert alone.directions == [("en", "de")] and alone.tag(None) == alone.tag("de") == []

@@ -13,7 +13,7 @@ from regard.errors import UserError
 from regard.exchange import to_ctranslate2
 from regard.exchange.to_ctranslate2 import Quantization, export_ctranslate2, inconvertible, positions
 from regard.files import check_manifest
-from regard.model.saved import Saved, load_model, save_model
+from regard.model.saved import Saved, as_arrays, load_model, save_model
 from regard.text.subwords import Subwords
 
 # ruff: noqa: F811
@@ -39,6 +39,7 @@ def folder(saved: Saved, tmp_path: Path) -> Path:
         ({"score": "additive"}, "the scores of its attention are additive"),
         ({"score": "unscaled"}, "the scores of its attention are unscaled"),
         ({"neighbours": 8}, "its attention is restricted to neighbours"),
+        ({"mixing": "performer"}, "its encoder has performer layers"),
         ({"d_k": 16}, "its d_k and d_v are not d_model / heads"),
         ({"d_v": 16}, "its d_k and d_v are not d_model / heads"),
     ],
@@ -82,7 +83,7 @@ def test_rounding_leaves_the_model_as_it_was(folder: Path, tmp_path: Path) -> No
     model = load_model(folder)
     before = {name: tensor.clone() for name, tensor in model.model.state_dict().items()}
     (tmp_path / "x").mkdir()
-    to_ctranslate2.write_ctranslate2(tmp_path / "x", model, "int8")
+    to_ctranslate2.write_ctranslate2(tmp_path / "x", model, as_arrays(model.model.state_dict()), "int8")
     assert all(torch.equal(before[name], tensor) for name, tensor in model.model.state_dict().items())
     sizes = {}
     for quantization in ("int8", "float32"):

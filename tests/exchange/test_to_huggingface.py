@@ -156,6 +156,8 @@ def test_the_folder_has_no_pickle_and_keeps_the_card(pair: tuple[Path, Path]) ->
         ({"norm": "pre"}, "normalises before"),
         ({"score": "unscaled"}, "unscaled scores"),
         ({"neighbours": 4}, "restricted to neighbours"),
+        ({"mixing": "longformer"}, "longformer layers, which Marian can't express; export it with --to onnx"),
+        ({"mixing": "state-space"}, "state-space layers, which Marian can't express; regard itself computes it"),
         ({"d_k": 4}, "d_k and d_v"),
     ],
 )

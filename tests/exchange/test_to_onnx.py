@@ -29,6 +29,9 @@ VARIANTS: list[Any] = [
     ),
     pytest.param({"positions": "relative", "neighbours": 4, "d_v": 5}, id="relative", marks=pytest.mark.slow),
     pytest.param({"positions": "learned", "score": "additive"}, id="learned", marks=pytest.mark.slow),
+    pytest.param({"mixing": "longformer", "window": 3, "global_tokens": 2}, id="longformer", marks=pytest.mark.slow),
+    pytest.param({"mixing": "linformer", "rank": 4}, id="linformer", marks=pytest.mark.slow),
+    pytest.param({"mixing": "performer", "features": 9}, id="performer", marks=pytest.mark.slow),
 ]
 
 
@@ -102,3 +105,11 @@ def test_the_graphs_say_what_their_dimensions_are(pair: tuple[Path, Path]) -> No
 def test_an_existing_folder_is_kept(pair: tuple[Path, Path]) -> None:
     with pytest.raises(UserError, match="exists already"):
         export_onnx(pair[0], pair[1])
+
+
+def test_what_has_no_graph_is_refused(tmp_path: Path) -> None:
+    config = ModelConfig(vocabulary=9, d_model=8, d_ff=8, heads=2, mixing="state-space")
+    save_model(tmp_path / "ours", build(config), Config(model=config), {})
+    with pytest.raises(UserError, match="its encoder has state-space layers, which can't be exported to ONNX"):
+        export_onnx(tmp_path / "ours", tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["ours"]

@@ -30,12 +30,13 @@ def demo(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Train a small model from nothing: dates as people write them in six languages, to ISO 8601. Takes 2 minutes."""
-    from regard.demo.bundled import bundled, translated
+    from regard.demo.bundled import translated
+    from regard.model.bundled import bundled
 
     started = perf_counter()
     if not as_json:
-        for model in bundled():
-            typer.echo("\n\n".join([f"Translated by {model.name}:", *translated(model)]) + "\n")
+        for name, model in bundled().items():
+            typer.echo("\n\n".join([f"Translated by {name}:", *translated(model)]) + "\n")
     figures = _learn(out, steps, started, say=not as_json)
     if as_json:
         typer.echo(json.dumps(figures, ensure_ascii=False))

@@ -1,15 +1,16 @@
-"""`regard export`: a saved model in another program's format."""
+"""`regard export`: a saved model in another program's format, or in fewer bytes."""
 
 import json
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
 if TYPE_CHECKING:
+    from regard.decode.translator import Translator
     from regard.evaluate.bleu import Score
-    from regard.exchange.to_ctranslate2 import Quantization
 
 MOST_LINES = 500  # of a text on which a loss is measured
 MOST_LOSS = 0.3  # BLEU that rounded weights may cost
@@ -18,7 +19,8 @@ MOST_LOSS = 0.3  # BLEU that rounded weights may cost
 def export(
     model: Annotated[Path | None, typer.Option(help="The folder of a model.")] = None,
     to: Annotated[
-        Literal["ctranslate2", "huggingface", "onnx"] | None, typer.Option(help="The format to write.")
+        Literal["ctranslate2", "huggingface", "onnx", "regard"] | None,
+        typer.Option(help="The format to write; regard is our own, with smaller weights."),
     ] = None,
     out: Annotated[
         Path | None,
@@ -28,8 +30,11 @@ def export(
         ),
     ] = None,
     quantization: Annotated[
-        Literal["int8", "int8_float32", "float32"] | None,
-        typer.Option(help="For ctranslate2: how weights are rounded. [default: float32, which is not at all]"),
+        Literal["int8", "int8_float32", "float16", "float32"] | None,
+        typer.Option(
+            help="How weights are rounded. [default: float32, which is not at all, for ctranslate2, which has no "
+            "float16; int8 for regard, which has no int8_float32]"
+        ),
     ] = None,
     source: Annotated[
         str | None,
@@ -44,27 +49,40 @@ def export(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Write a model for another program.
+    """Write a model for another program, or in fewer bytes.
 
     regard export --model runs/x/model --to ctranslate2 --quantization int8 --source valid.en --reference valid.de
 
-    An export for CTranslate2 can be given to `regard translate --model`, too.
+    An export for CTranslate2 can be given to `regard translate --model`, too. A smaller model can be used wherever a
+    model can.
     """
     from regard.errors import UserError
+    from regard.exchange.smaller import write_smaller
+    from regard.exchange.to_ctranslate2 import FOLDER, export_ctranslate2
+    from regard.model.description import model_folder
 
     if model is None or to is None:
         raise UserError("--model and --to are both needed; name the folder of a model and a format")
-    if to != "ctranslate2" and (quantization or source or reference):
-        raise UserError("--quantization, --source and --reference are for --to ctranslate2; leave them out")
+    rounding = _rounding(to, quantization)
+    if rounding is None and (source or reference):
+        raise UserError("--source and --reference tell what rounding costs; leave them out")
     if (source is None) != (reference is None):
         raise UserError("--source and --reference go together; name two files aligned by line")
-    if to == "ctranslate2":
-        report = _to_ctranslate2(model, out, quantization or "float32", source, reference, lines, target)
-    elif out is None:
+    if out is None and to != "ctranslate2":
         raise UserError("--out is missing; name the folder to write")
+    model = model_folder(model)
+    place = model / FOLDER if out is None else out
+    report: dict[str, Any] = {"out": str(place), "format": to}
+    if rounding is None:
+        _to_other(model, place, to)
     else:
-        _to_other(model, out, to)
-        report = {"out": str(out), "format": to}
+        text = _given(source, reference, target) if source and reference else _validation(model, target)
+        cost, note = _cost(model, to, rounding, text, lines, asked=source is not None)
+        report |= {"quantization": rounding, **cost}
+        if to == "regard":
+            write_smaller(model, place, rounding, note=note)
+        else:
+            export_ctranslate2(model, place, rounding, note=note, replace=out is None)
     typer.echo(json.dumps(report) if as_json else f"{report['out']}: {model} for {to}")
 
 
@@ -79,37 +97,34 @@ def _to_other(model: Path, out: Path, to: str) -> None:
         export_onnx(model, out)
 
 
-def _to_ctranslate2(
-    model: Path,
-    out: Path | None,
-    quantization: "Quantization",
-    source: str | None,
-    reference: str | None,
-    lines: int,
-    target: str | None,
-) -> dict[str, Any]:
-    from regard.exchange.to_ctranslate2 import FOLDER, export_ctranslate2
+def _rounding(to: str, quantization: str | None) -> Any:
+    """How the weights of a format are rounded; None for one that has nothing to choose."""
+    from regard.errors import UserError
 
-    place = model / FOLDER if out is None else out
-    report: dict[str, Any] = {"out": str(place), "format": "ctranslate2", "quantization": quantization}
-    text = _given(source, reference, target) if source and reference else _validation(model, target)
-    note = ""
-    if text is not None and (quantization != "float32" or source is not None):
-        whole, rounded = _measure(model, quantization, text, lines)
-        loss = whole.value - rounded.value
-        report |= {"bleu_float32": whole.value, "bleu": rounded.value, "signature": rounded.signature}
-        note = (
-            f"BLEU on the first lines of {text.name}, at most {lines:,}: {rounded.value:.2f}, and "
-            f"{whole.value:.2f} with float32 ({rounded.signature})."
-        )
-        if loss > MOST_LOSS:
-            sys.stderr.write(
-                f"regard: {quantization} costs {loss:.2f} BLEU, more than {MOST_LOSS}; float32 costs none\n"
-            )
-    elif quantization != "float32":
-        note = "What rounding costs in BLEU was not measured; `regard export --source FILE --reference FILE` does."
-    export_ctranslate2(model, place, quantization, note=note, replace=out is None)
-    return report
+    kinds = {"ctranslate2": ("float32", "int8", "int8_float32"), "regard": ("int8", "float16", "float32")}.get(to, ())
+    if quantization is not None and quantization not in kinds:
+        known = f"{to} has {', '.join(kinds)}" if kinds else "it is for --to ctranslate2 and --to regard"
+        raise UserError(f"--quantization {quantization} is not possible here; {known}")
+    return quantization or next(iter(kinds), None)
+
+
+def _cost(
+    model: Path, to: str, quantization: str, text: "_Text | None", lines: int, *, asked: bool
+) -> tuple[dict[str, Any], str]:
+    """What rounding costs in BLEU: as figures, and as a note for the card."""
+    if quantization == "float32" and not asked:
+        return {}, ""
+    if text is None:
+        return {}, "What rounding costs in BLEU was not measured; `regard export --source FILE --reference FILE` does."
+    whole, rounded = _measure(model, to, quantization, text, lines)
+    loss = whole.value - rounded.value
+    if loss > MOST_LOSS:
+        sys.stderr.write(f"regard: {quantization} costs {loss:.2f} BLEU, more than {MOST_LOSS}; float32 costs none\n")
+    note = (
+        f"BLEU on the first lines of {text.name}, at most {lines:,}: {rounded.value:.2f}, and {whole.value:.2f} with "
+        f"float32 ({rounded.signature})."
+    )
+    return {"bleu_float32": whole.value, "bleu": rounded.value, "signature": rounded.signature}, note
 
 
 class _Text(NamedTuple):
@@ -131,13 +146,14 @@ def _given(source: str, reference: str, target: str | None) -> _Text:
 
 def _validation(model: Path, target: str | None) -> _Text | None:
     """The validation set of the run that a model lies in, where it and its data still are."""
-    from regard.config import read
+    from regard.config import Config, read
     from regard.data.prepared import VALID_TEXTS, valid_texts
     from regard.train.run import RUN
 
     run = model.absolute().parent / RUN
-    data = Path(read(run).data or "") if run.is_file() else Path()
-    if not (data / VALID_TEXTS).is_file():
+    config = read(run) if run.is_file() else Config()
+    data = Path(config.data or "")
+    if config.task != "translation" or not (data / VALID_TEXTS).is_file():
         return None
     pairs = valid_texts(data)
     tags = [pair.tag for pair in pairs if target is None or pair.tag in (target, f"<2{target}>")]
@@ -148,18 +164,26 @@ def _validation(model: Path, target: str | None) -> _Text | None:
     return _Text("the validation set", sources, references, chosen[0].tag)
 
 
-def _measure(model: Path, quantization: "Quantization", text: _Text, lines: int) -> "tuple[Score, Score]":
+def _measure(model: Path, to: str, quantization: Any, text: _Text, lines: int) -> "tuple[Score, Score]":
     """BLEU with float32 and with rounded weights."""
-    from regard.decode.load import convert
     from regard.decode.sentences import one_line
     from regard.decode.translator import Options
     from regard.evaluate.bleu import bleu
-    from regard.model.saved import load_model
 
-    scores = []
-    kinds: tuple[Quantization, ...] = ("float32", quantization)
-    for kind in kinds:
-        translator = convert(model, load_model(model), kind, alone=True)
+    def score(translator: "Translator") -> "Score":
         translations = translator.stream(text.source[:lines], Options(target=text.target))
-        scores.append(bleu([one_line(translation.text) for translation in translations], [text.reference[:lines]]))
-    return scores[0], scores[1]
+        return bleu([one_line(translation.text) for translation in translations], [text.reference[:lines]])
+
+    return score(_rounded(model, to, "float32")), score(_rounded(model, to, quantization))
+
+
+def _rounded(model: Path, to: str, quantization: Any) -> "Translator":
+    """What translates as the export will."""
+    from regard.decode.load import convert, load
+    from regard.exchange.smaller import write_smaller
+
+    if to == "ctranslate2":
+        return convert(model, quantization, alone=True)
+    with TemporaryDirectory(prefix="regard-") as temporary:
+        write_smaller(model, Path(temporary) / "model", quantization)
+        return load(Path(temporary) / "model")

@@ -1,29 +1,28 @@
 """`regard translate`: text in, text out; a line for a line, in order, whatever comes. Or a file with structure."""
 
 import json
-import select
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 if TYPE_CHECKING:
-    from regard.data.lines import Lines
     from regard.decode.sampling import Sampling
     from regard.decode.translation import Sentence, Translation
     from regard.decode.translator import Options, Translator
-
-FILE_ENDINGS = (".gz", ".xz", ".zst", ".tsv", ".jsonl")  # of lines; others are documents
-PATIENCE = 0.02  # seconds to wait for more lines before those that have come are translated
 
 
 def translate(
     text: Annotated[str | None, typer.Argument(metavar="[TEXT or FILE]", help="Default: standard input.")] = None,
     model: Annotated[
         list[Path] | None,
-        typer.Option(envvar="REGARD_MODEL", help="The folder of a model; of several, probabilities are averaged."),
+        typer.Option(
+            envvar="REGARD_MODEL",
+            help="A model's folder, or a bundled one's name; of several, probabilities are averaged. [default: en-de]",
+        ),
     ] = None,
     out: Annotated[
         str | None, typer.Option(metavar="FILE", help="Where a file's translation goes, - for stdout; else beside it.")
@@ -74,12 +73,8 @@ def translate(
     from regard.cli.progress import sentences_done
     from regard.decode.load import load
     from regard.decode.translator import Options
-    from regard.errors import UserError
+    from regard.model.bundled import DEFAULT
 
-    if not model:
-        raise UserError(
-            "--model is missing; name the folder of a model, such as runs/x/model, or set REGARD_MODEL to it"
-        )
     document = _document(text)
     _check_output(document, out, format_, n_best)
     options = Options(
@@ -93,14 +88,13 @@ def translate(
         required=tuple(require or ()),
         no_repeat=no_repeat,
         prefix=prefix,
-        target=target,
         split=not no_split,
         alignment=alignment,
         token_scores=format_ == "jsonl" or n_best is not None,
         batch_tokens=batch_tokens,
     )
-    translator = load(*model, engine=engine, device=device, compile=compile_)
-    _check_source(translator, source)
+    translator = load(*(model or [Path(DEFAULT)]), engine=engine, device=device, compile=compile_)
+    options = replace(options, target=_target(translator, source, target))
     translator.request(options)  # a mistake is told before a line is read
     if document is not None:
         translate_document(translator, document, options, out, force)
@@ -113,9 +107,10 @@ def translate(
 
 def _document(text: str | None) -> Path | None:
     """The file with structure that an argument names, if it does."""
+    from regard.cli.given import is_file
     from regard.documents.formats import is_document
 
-    return Path(text) if text is not None and _is_file(text) and is_document(text) else None
+    return Path(text) if text is not None and is_file(text) and is_document(text) else None
 
 
 def _check_output(document: Path | None, out: str | None, format_: str, n_best: int | None) -> None:
@@ -129,7 +124,6 @@ def _check_output(document: Path | None, out: str | None, format_: str, n_best: 
 
 
 def _sampling(sample: bool, temperature: float, top_k: int, top_p: float, seed: int) -> "Sampling | None":
-    from regard.decode.sampling import Sampling
     from regard.errors import UserError
 
     if not sample:
@@ -138,81 +132,34 @@ def _sampling(sample: bool, temperature: float, top_k: int, top_p: float, seed: 
         return None
     if temperature <= 0 or not 0 < top_p <= 1:
         raise UserError("--temperature must be above 0 and --top-p above 0 and at most 1; change them")
+    from regard.decode.sampling import Sampling
+
     return Sampling(temperature, top_k, top_p, seed)
 
 
-def _check_source(translator: "Translator", source: str | None) -> None:
+def _target(translator: "Translator", source: str | None, target: str | None) -> str | None:
+    """The language to translate into; of a model that reads several, the one that goes with the source."""
     from regard.errors import UserError
 
-    known = translator.saved.languages[0]
-    if source is not None and known is not None and source != known:
-        raise UserError(f"the model reads {known}, not {source}; leave out --from or choose another model")
+    known = [pair for pair in translator.directions if pair[0] is not None]
+    if source is None or not known:
+        return target
+    fitting = [into for read, into in known if read == source]
+    if not fitting:
+        read = " and ".join(dict.fromkeys(str(read) for read, _ in known))
+        raise UserError(f"the model reads {read}, not {source}; leave out --from or choose another model")
+    return target or fitting[0]
 
 
 def _translations(
     translator: "Translator", text: str | None, options: "Options", progress: Callable[[int], None]
 ) -> Iterator["Translation"]:
     """The translations of all lines, as soon as their window is done."""
-    for window in _windows(text):
+    from regard.cli.given import windows
+
+    for window in windows(text):
         yield from translator.window(window, options, progress)
         sys.stdout.flush()
-
-
-def _windows(text: str | None) -> Iterator[list[str]]:
-    """Lines by as many as are translated together: all that have come, up to a limit. A slow pipe need not wait."""
-    from regard.data.lines import LONGEST_LINE, STANDARD_INPUT, Lines
-    from regard.decode.translator import WINDOW_CHARACTERS, WINDOW_LINES
-
-    if text is not None and not _is_file(text):
-        yield text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").split("\n")
-        return
-    window: list[str] = []
-    characters = count = 0
-    with Lines(text or STANDARD_INPUT) as lines:
-        for block in lines:
-            for line in block:
-                count += 1
-                if len(line) > LONGEST_LINE:
-                    sys.stderr.write(
-                        f"regard: line {count} is over {LONGEST_LINE:,} bytes; the rest of it is left out\n"
-                    )
-                window.append(line.decode("utf-8", "replace"))
-                characters += len(window[-1])
-                if len(window) >= WINDOW_LINES or characters >= WINDOW_CHARACTERS:
-                    yield window
-                    window, characters = [], 0
-            if window and not _more(lines):
-                yield window
-                window, characters = [], 0
-    if window:
-        yield window
-
-
-def _is_file(text: str) -> bool:
-    """Whether an argument names a file rather than being the text."""
-    from regard.documents.formats import is_document
-    from regard.errors import UserError
-
-    try:
-        exists = text == "-" or Path(text).exists()
-    except (OSError, ValueError):  # too long for a name, or with a NUL
-        return False
-    named = text.endswith(FILE_ENDINGS) or is_document(text)
-    if not exists and named and not any(map(str.isspace, text)):
-        raise UserError(f"{text}: no such file; check its name and folder, or send the text through a pipe")
-    return exists
-
-
-def _more(lines: "Lines") -> bool:
-    """Whether more of the file is there, or comes at once; of one on a disk it always is."""
-    from regard.data.lines import STANDARD_INPUT
-
-    if lines.name != STANDARD_INPUT:
-        return True
-    try:
-        return bool(select.select([sys.stdin.buffer], [], [], PATIENCE)[0])
-    except (OSError, ValueError):  # not something that can be waited for
-        return True
 
 
 def _shown(format_: str, n_best: int | None) -> Callable[[int, "Translation"], str]:

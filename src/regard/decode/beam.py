@@ -12,7 +12,7 @@ Shapes: B sentences not yet done, K open hypotheses of each, R = B·K rows, C ca
 vocabulary.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -41,17 +41,24 @@ class _Beams:
 
 
 @dataclass(frozen=True)
-class _Candidates:
-    """The best extensions of each sentence's open hypotheses, the best first."""
+class Candidates:
+    """The best extensions of each sentence's open hypotheses, the best first; of a beam of K, 2·K at most.
+
+    Those among the best K that end in EOS are finished; the best K that don't stay open.
+    """
 
     total_BC: Tensor
     parent_BC: Tensor
     token_BC: Tensor
     score_BC: Tensor
 
-    def choose(self, which_BK: Tensor) -> "_Candidates":
+    def choose(self, which_BK: Tensor) -> "Candidates":
         parts = (self.total_BC, self.parent_BC, self.token_BC, self.score_BC)
-        return _Candidates(*(part.gather(1, which_BK) for part in parts))
+        return Candidates(*(part.gather(1, which_BK) for part in parts))
+
+
+Watch = Callable[[Sequence[int], Candidates], None]
+"""Told at every step which sentences are not yet done, and their candidates."""
 
 
 @torch.inference_mode()
@@ -64,6 +71,7 @@ def beam_search(
     constraints: Constraints = NONE,
     early_stopping: bool = True,
     longest: int | None = None,
+    watch: Watch | None = None,
 ) -> list[list[Hypothesis]]:
     """The n best hypotheses of each sentence, the best first; fewer only where the space has fewer.
 
@@ -82,6 +90,8 @@ def beam_search(
         logits_RTV, state = model.advance(beams.tokens_BKT[:, :, -1].reshape(B * K, 1), state)
         rows = [sentence for sentence in here for _ in range(K)]
         candidates = _best(logits_RTV[:, -1], beams, rows, ends, constraints, config.beam)
+        if watch is not None:
+            watch(here, candidates)
 
         for sentence, hypothesis in _finished(candidates, beams, here, config):
             counts[sentence] += 1
@@ -138,7 +148,7 @@ def _begin(sentences: int, device: torch.device) -> _Beams:
 
 def _best(
     logits_RV: Tensor, beams: _Beams, sentences: Sequence[int], ends: Sequence[int], rules: Constraints, width: int
-) -> _Candidates:
+) -> Candidates:
     """The best 2·width extensions of each sentence.
 
     At most `width` of them end in EOS, one for each parent, so `width` that go on are among them. Of one parent the
@@ -153,13 +163,13 @@ def _best(
     score_RC = (logit_RC - normaliser_R[:, None]).double().clamp(max=0.0)
     total_BC = (beams.total_BK.view(B * K, 1) + score_RC).view(B, -1)
     parent_C = torch.arange(K, device=logits_RV.device).repeat_interleave(score_RC.shape[1])
-    every = _Candidates(total_BC, parent_C.expand(B, -1), token_RC.view(B, -1), score_RC.view(B, -1))
+    every = Candidates(total_BC, parent_C.expand(B, -1), token_RC.view(B, -1), score_RC.view(B, -1))
     order_BC = total_BC.sort(dim=1, descending=True, stable=True).indices
     return every.choose(order_BC[:, : 2 * width])
 
 
 def _finished(
-    candidates: _Candidates, beams: _Beams, here: Sequence[int], config: DecodeConfig
+    candidates: Candidates, beams: _Beams, here: Sequence[int], config: DecodeConfig
 ) -> list[tuple[int, Hypothesis]]:
     """What ends among the best `beam` candidates, with its sentence."""
     width = config.beam
@@ -178,12 +188,12 @@ def _finished(
     ]
 
 
-def _open(candidates: _Candidates, width: int) -> _Candidates:
+def _open(candidates: Candidates, width: int) -> Candidates:
     """The best `width` candidates that do not end; where there are fewer, the rest have minus infinity."""
     ended_BC = candidates.token_BC == EOS
     order_BK = ended_BC.long().sort(dim=1, stable=True).indices[:, :width]
     going = candidates.choose(order_BK)
-    return _Candidates(
+    return Candidates(
         going.total_BC.masked_fill(going.token_BC == EOS, -torch.inf), going.parent_BC, going.token_BC, going.score_BC
     )
 
@@ -193,7 +203,7 @@ def decided(found: Sequence[Hypothesis], n_best: int, best: float, end: int, con
     return len(found) == n_best and found[-1].score >= best_attainable(best, end + 1, config.alpha, config.penalty)
 
 
-def _extend(beams: _Beams, going: _Candidates, keep_B: Tensor) -> tuple[_Beams, Tensor]:
+def _extend(beams: _Beams, going: Candidates, keep_B: Tensor) -> tuple[_Beams, Tensor]:
     """The chosen candidates of the sentences to keep as beams, and which rows of the state they continue."""
     K = beams.tokens_BKT.shape[1]
     parent_BK = going.parent_BC[keep_B]

@@ -1,4 +1,4 @@
-"""What an output may not be: banned sequences, repeated n-grams, anything but a forced prefix, anything too long.
+"""What an output may not be: banned sequences, repeated n-grams, anything but a forced prefix or a tree, too long.
 
 A forbidden token's logit becomes minus infinity after the normaliser of the softmax has been computed, so that the
 score of what remains is still the model's own log probability.
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard.config import BOS, EOS, PAD, UNK
-
-NEVER = (PAD, UNK, BOS)  # tokens that no output holds: the first two mean nothing, the third is only at the start
+from regard.config import EOS, PAD
+from regard.decode.hypothesis import NEVER
+from regard.decode.tree_rule import TreeRule
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,8 @@ class Constraints:
     """No n-gram of this many tokens may occur twice; 0 for no such rule."""
     prefixes: tuple[tuple[int, ...], ...] = ()
     """What each sentence's output begins with, one for each sentence; or none at all."""
+    trees: TreeRule | None = None
+    """Each sentence's output is a tree over its words."""
 
     def __post_init__(self) -> None:
         assert all(self.banned), "an empty sequence is in every output"
@@ -41,7 +43,7 @@ def limits(
 ) -> list[int]:
     """How many tokens, EOS aside, each output may have: those of its source and so many more (section 6.1).
 
-    `longest` is what the model can reach at all; a forced prefix may go beyond the rest.
+    `longest` is what the model can reach at all; a forced prefix and the smallest tree may go beyond the rest.
     """
     lengths = ((source_BS != PAD).sum(1) - 1).clamp(min=0).tolist()
     allowed = [length + extra_length for length in lengths]
@@ -50,6 +52,8 @@ def limits(
     if constraints.prefixes:
         assert len(constraints.prefixes) == len(allowed), "a prefix for each sentence"
         allowed = [max(limit, len(prefix)) for limit, prefix in zip(allowed, constraints.prefixes, strict=True)]
+    if constraints.trees is not None:
+        allowed = [max(limit, least) for limit, least in zip(allowed, constraints.trees.least, strict=True)]
     return allowed
 
 
@@ -68,6 +72,8 @@ def forbid(
         _ban(logits_RV, history_RT, sequence)
     if rules.no_repeat:
         _ban_repeats(logits_RV, history_RT, rules.no_repeat)
+    if rules.trees is not None:
+        rules.trees.forbid(logits_RV, history_RT, sentences, ends)
     if forced:
         logits_RV[list(forced)] = -torch.inf
     for row, token in forced.items():

@@ -9,7 +9,7 @@ and this becomes of them:
 - It has one limit for a whole batch, and forces no EOS there. What comes to its own limit is searched by the reference.
 - It takes the tokens that no output holds out of the softmax, the reference only out of the search. So its log
   probabilities are greater by about what the model gives those tokens; exact ones are computed when asked for.
-- Sampling, prefixes, banned and required words are left to the reference.
+- Sampling, prefixes, trees, banned and required words are left to the reference.
 """
 
 import math
@@ -19,14 +19,12 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import ctranslate2
-
 from regard.config import EOS, DecodeConfig
-from regard.decode.constraints import NEVER
 from regard.decode.engines import Engine, Progress, Request, batches, quiet
-from regard.decode.hypothesis import Hypothesis, finished
+from regard.decode.hypothesis import NEVER, Hypothesis, finished
 from regard.decode.length_penalty import best_attainable, normalised
 from regard.errors import UserError
+from regard.exchange.library import ctranslate2
 
 BATCH_TOKENS = 1024  # source tokens, padding included
 SCORED_TOKENS = 512  # the same when scoring, which holds a distribution for each target token
@@ -63,7 +61,8 @@ class CTranslate2Engine:
     def search(
         self, sources: Sequence[Sequence[int]], request: Request, progress: Progress = quiet
     ) -> list[list[Hypothesis]]:
-        if request.sampling is not None or request.banned or request.required or request.no_repeat or request.prefix:
+        rules = (request.banned, request.required, request.no_repeat, request.prefix, request.trees)
+        if request.sampling is not None or any(rules):
             return self._refer(sources, request, progress)
         longest = max(map(len, sources), default=0)
         if self.reference is None and longest >= self.positions:

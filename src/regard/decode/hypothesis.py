@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
-from regard.config import DecodeConfig
+from regard.config import BOS, PAD, UNK, DecodeConfig
 from regard.decode.length_penalty import normalised
+
+NEVER = (PAD, UNK, BOS)  # tokens that no output holds: the first two mean nothing, the third is only at the start
 
 
 @dataclass(frozen=True)

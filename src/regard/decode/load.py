@@ -1,4 +1,4 @@
-"""From the folder of a model to a translator with the engine that suits it.
+"""From the folder of a model to a translator or a parser with the engine that suits it.
 
 regard.load("runs/x/model").translate(["Good morning.", "How are you?"])
 """
@@ -7,12 +7,10 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-
-import torch
+from typing import TYPE_CHECKING
 
 from regard.decode.ctranslate2_engine import CTranslate2Engine
-from regard.decode.engines import TorchEngine
-from regard.decode.ensemble import Ensemble
+from regard.decode.engines import Engine
 from regard.decode.translator import Translator, reach
 from regard.errors import UserError
 from regard.exchange.to_ctranslate2 import (
@@ -26,10 +24,16 @@ from regard.exchange.to_ctranslate2 import (
     positions,
     write_ctranslate2,
 )
-from regard.model.compiled import compile_search
-from regard.model.saved import Saved, load_description, load_model
-from regard.model.seq2seq import Seq2Seq
-from regard.text.subwords import source_and_target
+from regard.model.description import WEIGHTS, Description, load_description, model_folder
+from regard.model.weights import read_weights
+from regard.text.vocabularies import source_and_target
+
+if TYPE_CHECKING:  # torch is imported when something needs it, which takes a second or two: CTranslate2 does not
+    import torch
+
+    from regard.decode.parser import Parser
+    from regard.model.saved import Saved
+    from regard.model.seq2seq import Seq2Seq
 
 ENGINES = ("auto", "ctranslate2", "torch")
 
@@ -39,16 +43,39 @@ def load(
 ) -> Translator:
     """A saved model, ready to translate; or several with the same subwords, whose probabilities are averaged.
 
+    path: a folder, or the name of a bundled model, such as en-de.
     engine: torch is the reference and computes every model anywhere. ctranslate2 computes one model on a CPU, faster;
-    it takes the export in the model's folder, or converts the model now. auto takes ctranslate2 where it can.
+    it takes the export in the model's folder, or converts the model now, to int8 if its weights are written so. auto
+    takes ctranslate2 where it can.
     compile: let torch.compile make kernels first; auto is torch then.
     """
+    translator = _load(path, *others, engine=engine, device=device, compile=compile)
+    if translator.saved.task != "translation":
+        raise UserError(f"{path}: is a parser, and can't translate; use it with `regard parse`")
+    return translator
+
+
+def load_parser(path: str | Path, *others: str | Path, engine: str = "torch", device: str = "cpu") -> "Parser":
+    """A saved model, ready to parse; or several with the same vocabularies, whose probabilities are averaged.
+
+    engine: as for `load`; but ctranslate2 can't be held to trees, so whatever is searched with the constraint is
+    computed by torch.
+    """
+    from regard.decode.parser import Parser
+
+    found = _load(path, *others, engine=engine, device=device, compile=False)
+    if found.saved.task != "parsing":
+        raise UserError(f"{path}: translates, and can't parse; give a model that was trained on trees")
+    return Parser(found.saved, found.engine)
+
+
+def _load(path: str | Path, *others: str | Path, engine: str, device: str, compile: bool) -> Translator:
     if engine not in ENGINES:
         raise UserError(f"no engine is called {engine!r}; there are {', '.join(ENGINES)}")
     if compile and engine == "ctranslate2":
         raise UserError("CTranslate2 has nothing to compile; leave out --compile or say --engine torch")
-    place, folder = _device(device), Path(path)
-    alone = not others and place.type == "cpu"
+    folder = model_folder(path)
+    alone = not others and (device == "cpu" or _device(device).type == "cpu")
     if is_export(folder):
         if engine == "torch" or compile or not alone:
             raise UserError(
@@ -57,42 +84,41 @@ def load(
             )
         return _exported(folder)
     if engine == "torch" or compile or (engine == "auto" and not alone):
-        translator = _with_torch(place, folder, *map(Path, others))
-        if compile:
-            compile_search(translator.model)
-        return translator
+        return _with_torch(_device(device), compile, folder, *map(Path, others))
     if not alone:
         raise UserError("CTranslate2 computes one model on a CPU; leave out --engine, so that torch computes the rest")
     if (folder / FOLDER).is_dir():
         check_origin(folder / FOLDER, folder)
         return _exported(folder / FOLDER, folder)
-    saved = load_model(folder)
-    if engine == "auto" and inconvertible(saved.config) is not None:
-        return Translator(saved)
-    return convert(folder, saved)
+    described = load_description(folder)
+    if engine == "auto" and inconvertible(described.config) is not None:
+        return _with_torch(_device(device), compile, folder)
+    return convert(folder, "int8" if described.storage == "int8" else "float32")
 
 
-def convert(folder: Path, saved: Saved, quantization: Quantization = "float32", *, alone: bool = False) -> Translator:
+def convert(folder: Path, quantization: Quantization = "float32", *, alone: bool = False) -> Translator:
     """A saved model converted for CTranslate2 without an export: nothing stays on the disk.
 
     If `alone`, it translates as its export would without the model.
     """
-    check_convertible(saved.config, folder)
+    described = load_description(folder)
+    check_convertible(described.config, folder)
     with TemporaryDirectory(prefix="regard-") as temporary:
-        write_ctranslate2(Path(temporary), saved, quantization)
-        saved.model.to("meta")  # makes room; the weights are read again should they be needed
-        return _fast(Path(temporary), saved, None if alone else _later(folder))
+        write_ctranslate2(Path(temporary), described, read_weights(folder / WEIGHTS), quantization)
+        return _fast(Path(temporary), described, None if alone else _later(folder))
 
 
-def live(saved: Saved) -> Translator:
+def live(saved: "Saved") -> Translator:
     """A model that is still being trained, with the engine that `load` would choose: what it says now is what its
     saved model will say."""
+    from regard.model.saved import as_arrays
+
     on_cpu = next(saved.model.parameters()).device.type == "cpu"
     if not on_cpu or inconvertible(saved.config) is not None:
         return Translator(saved)
     try:
         with TemporaryDirectory(prefix="regard-") as temporary:
-            write_ctranslate2(Path(temporary), saved, "float32")
+            write_ctranslate2(Path(temporary), saved, as_arrays(saved.model.state_dict()), "float32")
             return _fast(Path(temporary), saved, lambda: saved.model)
     except OSError:  # a full disk must not end a training; the reference says the same, more slowly
         return Translator(saved)
@@ -103,35 +129,50 @@ def _exported(export: Path, folder: Path | None = None) -> Translator:
     return _fast(export, load_description(export, DESCRIPTION), None if folder is None else _later(folder))
 
 
-def _later(folder: Path) -> Callable[[], Seq2Seq]:
-    return cache(lambda: load_model(folder).model)
+def _later(folder: Path) -> "Callable[[], Seq2Seq]":
+    def weighted() -> "Seq2Seq":
+        from regard.model.saved import load_model
+
+        return load_model(folder).model
+
+    return cache(weighted)
 
 
-def _fast(export: Path, saved: Saved, later: Callable[[], Seq2Seq] | None) -> Translator:
+def _fast(export: Path, described: Description, later: "Callable[[], Seq2Seq] | None") -> Translator:
     """CTranslate2 in front, and the model itself, if it can be had, for what that can't do."""
-    pieces = [subwords.pieces(range(subwords.size)) for subwords in source_and_target(saved.subwords)]
-    most = positions(saved.config)
+    pieces = [subwords.pieces(range(subwords.size)) for subwords in source_and_target(described.subwords)]
+    most = positions(described.config)
     if later is None:
-        return Translator(saved, CTranslate2Engine(export, *pieces, positions=most), has_weights=False)
-    engine = CTranslate2Engine(
-        export, *pieces, positions=most, reference=lambda: TorchEngine(later(), longest=reach(saved))
-    )
-    return Translator(saved, engine, later=later)
+        return Translator(described, CTranslate2Engine(export, *pieces, positions=most), has_weights=False)
+
+    def reference() -> Engine:
+        from regard.decode.torch_engine import TorchEngine
+
+        return TorchEngine(later(), longest=reach(described))
+
+    return Translator(described, CTranslate2Engine(export, *pieces, positions=most, reference=reference), later=later)
 
 
-def _with_torch(place: torch.device, path: Path, *others: Path) -> Translator:
+def _with_torch(place: "torch.device", compile: bool, path: Path, *others: Path) -> Translator:
+    from regard.decode.ensemble import Ensemble
+    from regard.decode.torch_engine import TorchEngine
+    from regard.model.compiled import compile_search
+    from regard.model.saved import load_model
+
     first, *rest = (load_model(folder, place) for folder in (path, *others))
     for folder, saved in zip(others, rest, strict=True):
         if saved.subwords != first.subwords:
             raise UserError(f"{folder}: its subwords are not those of {path}, so the two can't translate together")
-    if not rest:
-        return Translator(first)
-    ensemble = Ensemble([saved.model for saved in (first, *rest)])
+    model: Seq2Seq = Ensemble([saved.model for saved in (first, *rest)]) if rest else first.model
+    if compile:
+        compile_search(model)
     reaches = [longest for saved in (first, *rest) if (longest := reach(saved)) is not None]
-    return Translator(first, TorchEngine(ensemble, longest=min(reaches, default=None)), model=ensemble)
+    return Translator(first, TorchEngine(model, longest=min(reaches, default=None)), later=lambda: model)
 
 
-def _device(name: str) -> torch.device:
+def _device(name: str) -> "torch.device":
+    import torch
+
     try:
         return torch.zeros(0, device=name).device
     except (RuntimeError, AssertionError, NotImplementedError):

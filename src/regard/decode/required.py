@@ -18,11 +18,10 @@ from torch import Tensor
 from regard.config import BOS, EOS, DecodeConfig
 from regard.decode.beam import decided, normaliser
 from regard.decode.constraints import NONE, Constraints, forbid, limits
+from regard.decode.engines import Sequences
 from regard.decode.hypothesis import Hypothesis, finished
 from regard.errors import UserError
 from regard.model.seq2seq import Seq2Seq
-
-Sequences = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ ABBREVIATIONS = frozenset(
 )
 
 _SPACE = re.compile(r"\s+")
+_BREAK = re.compile(f"(?<!\\s)[^\\S{BREAKS}]*+[{BREAKS}]\\s*+")
+_MAYBE = re.compile(f"(?<=[{re.escape(ENDS + FULL_WIDTH_ENDS + CLOSERS)}])\\s++|{_BREAK.pattern}")  # divides sentences
 _FULL_WIDTH = re.compile(f"(?<![{FULL_WIDTH_ENDS}])[{FULL_WIDTH_ENDS}]++[{re.escape(CLOSERS)}]*+(?=\\S)")
 _CLAUSE_END = re.compile(r"[,;:–—،؛]\s+|[、，；：]\s*")
 _WORD = re.compile(r"[^\s\"'“‘«(\[{„‚/]{1,12}$")  # the end of it, if it is short
@@ -58,7 +60,7 @@ def split(text: str) -> Split:
 
 def whole(text: str) -> Split:
     """A text as one part, but for line breaks, which always divide."""
-    return _cut(text, ((found.start(), found.end()) for found in _SPACE.finditer(text) if _breaks(found.group())))
+    return _cut(text, (found.span() for found in _BREAK.finditer(text)))
 
 
 def one_line(text: str) -> str:
@@ -97,7 +99,7 @@ def _cut(text: str, spans: Iterator[tuple[int, int]]) -> Split:
 
 def _boundaries(text: str) -> Iterator[tuple[int, int]]:
     """Where sentences are divided, in order: the space between two, or the empty span after a full-width stop."""
-    spans = [found.span() for found in _SPACE.finditer(text) if _divides(text, *found.span())]
+    spans = [found.span() for found in _MAYBE.finditer(text) if _divides(text, *found.span())]
     spans += [(found.end(), found.end()) for found in _FULL_WIDTH.finditer(text)]
     return iter(sorted(spans))
 

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from regard.decode.alignment import Pairs
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.sentences import FULL_WIDTH_ENDS
+from regard.decode.words import Pairs, words
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,27 @@ class Translation:
             texts += [text, _joint(sentence, text)]
         texts[-1:] = [self.sentences[-1].after] if self.sentences else texts[-1:]
         return "".join(texts)
+
+    @property
+    def pairs(self) -> Pairs | None:
+        """The alignment of the sentences as one of the whole text, in words as str.split gives them.
+
+        None if there is none, or where words are not what spaces divide.
+        """
+        pairs: list[tuple[int, int]] = []
+        before = after = 0  # words of the sentences so far
+        for sentence in self.sentences:
+            output = sentence.outputs[0] if sentence.outputs else None
+            theirs = len(sentence.source.split())
+            ours = theirs if output is None else len(output.text.split())
+            if output is not None and output.alignment:
+                if (words(sentence.tokens)[-1] + 1, words(output.tokens)[-1] + 1) != (theirs, ours):
+                    return None
+                pairs += [(before + source, after + target) for source, target in output.alignment]
+            before, after = before + theirs, after + ours
+        if (before, after) != (len(self.source.split()), len(self.text.split())):
+            return None
+        return tuple(pairs) or None
 
     def option_score(self, number: int) -> float:
         """The sum of the sentences' scores."""

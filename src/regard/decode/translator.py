@@ -5,21 +5,25 @@ regard.load("runs/x/model").translate(["Good morning.", "How are you?"])
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import TYPE_CHECKING, cast, overload
 
 from regard.config import DecodeConfig, check
-from regard.decode.alignment import token_attention, word_alignment
-from regard.decode.engines import Engine, Progress, Request, TorchEngine, quiet
+from regard.decode.engines import Engine, Progress, Request, quiet
 from regard.decode.hypothesis import Hypothesis
-from regard.decode.sampling import Sampling
 from regard.decode.sentences import Part, shorten, split, whole
 from regard.decode.translation import Output, Sentence, Translation
 from regard.errors import UserError
-from regard.model.saved import Saved
-from regard.model.seq2seq import Seq2Seq
+from regard.model.description import Description
 from regard.text.normalise import Form, normalise
 from regard.text.subword_file import LONGEST_PIECE
-from regard.text.subwords import source_and_target
+from regard.text.subwords import Subwords
+from regard.text.vocabularies import source_and_target
+
+if TYPE_CHECKING:  # these need torch, which CTranslate2 does without
+    from regard.decode.sampling import Sampling
+    from regard.look.look import Look
+    from regard.model.saved import Saved
+    from regard.model.seq2seq import Seq2Seq
 
 MOST_TOKENS = 200  # of a sentence; a longer one is cut, since models are not trained on such
 WINDOW_LINES = 10_000
@@ -35,7 +39,7 @@ class Options:
     penalty: str | None = None
     extra_length: int | None = None
     n_best: int = 1
-    sampling: Sampling | None = None
+    sampling: "Sampling | None" = None
     banned: tuple[str, ...] = ()
     """Words that may not occur, nor anything that begins with their subwords."""
     required: tuple[str, ...] = ()
@@ -64,26 +68,33 @@ class Translator:
 
     def __init__(
         self,
-        saved: Saved,
+        saved: Description,
         engine: Engine | None = None,
         *,
-        model: Seq2Seq | None = None,
-        later: Callable[[], Seq2Seq] | None = None,
+        later: "Callable[[], Seq2Seq] | None" = None,
         has_weights: bool = True,
     ) -> None:
-        """`later` reads the weights when something needs them, for an engine that does not."""
+        """Of a Saved alone, its model translates; `later` reads the weights when something else than the engine needs
+        them."""
         self.saved = saved
         self.has_weights = has_weights
         """Whether there is a model; there is none beside an export."""
-        self._later = later or (lambda: model or saved.model)
+        self._later = later or (lambda: cast("Saved", saved).model)
         self.form: Form = saved.form
-        self.source_subwords, self.target_subwords = source_and_target(saved.subwords)
+        self.source_subwords, self._target = source_and_target(saved.subwords)
         longest = reach(saved)
         self.most_tokens = MOST_TOKENS if longest is None else max(1, min(MOST_TOKENS, longest - 1))  # 1 for a tag
-        self.engine: Engine = engine or TorchEngine(self.model, longest=longest)
+        self.engine: Engine = engine or _reference(self.model, longest)
 
     @property
-    def model(self) -> Seq2Seq:
+    def target_subwords(self) -> Subwords:
+        """What spells translations."""
+        if not isinstance(self._target, Subwords):
+            raise UserError("this model is a parser, and can't translate; use it with `regard parse`")
+        return self._target
+
+    @property
+    def model(self) -> "Seq2Seq":
         """What gives alignments and the scores of given translations; an ensemble, maybe."""
         if not self.has_weights:
             raise UserError("an export for CTranslate2 gives translations only; give the model that was exported")
@@ -134,6 +145,12 @@ class Translator:
             for text, taken, parts in zip(texts, divided, pieces, strict=True)
         ]
 
+    def look(self, text: str, options: Options = DEFAULTS) -> "Look":
+        """Translate a text and keep what happened inside: every attention weight, the search as a tree, and more."""
+        from regard.look.look import look  # the one door to a room below, opened when it is used
+
+        return look(self, text, options)
+
     def request(self, options: Options) -> Request:
         """What the engine is asked for."""
         if options.alignment:
@@ -162,13 +179,26 @@ class Translator:
         return tuple(ids)
 
     def tag(self, target: str | None) -> list[int]:
-        """The ids that stand before every source, to say which language is asked for."""
-        if target is not None and (self.source_subwords.tags or target != self.saved.languages[1]):
-            return [self.source_subwords.tag(target if target.startswith("<") else f"<2{target}>")]
-        if self.source_subwords.tags and target is None:
-            known = ", ".join(self.source_subwords.tags)
+        """The ids that stand before every source, to say which language is asked for; if none is, the usual one."""
+        tags, usual = self.source_subwords.tags, self.saved.languages[1]
+        if not tags and target in (None, usual):
+            return []
+        if target is None and f"<2{usual}>" not in tags:
+            known = ", ".join(tags)
             raise UserError(f"this model translates into several languages ({known}); say which one, such as --to de")
-        return []
+        asked = target or f"<2{usual}>"
+        return [self.source_subwords.tag(asked if asked.startswith("<") else f"<2{asked}>")]
+
+    @property
+    def directions(self) -> list[tuple[str | None, str]]:
+        """From which language into which, the usual direction first. A model of several reads all that it writes."""
+        source, target = self.saved.languages
+        written = [tag[2:-1] for tag in self.source_subwords.tags if tag.startswith("<2")]
+        if not written:
+            return [(source, target)] if target is not None else []
+        read = dict.fromkeys([source, *written])
+        pairs = [(other, into) for into in written for other in read if other != into]
+        return sorted(pairs, key=lambda pair: pair != (source, target))
 
     def _spelt(self, texts: Sequence[str]) -> dict[str, list[int]]:
         """The ids of each different text that may be short enough, by its normalised spelling."""
@@ -200,14 +230,22 @@ class Translator:
         tokens = tuple(self.target_subwords.pieces(hypothesis.tokens))
         pairs = None
         if options.alignment:
-            attention_TS = token_attention(self.model, source, hypothesis.tokens, options.layer)[:, tags:]
+            from regard.decode.alignment import cross_attention, word_alignment
+
+            attention_TS = cross_attention(self.model, source, hypothesis.tokens, options.layer)[:, tags:-1]
             pairs = word_alignment(attention_TS, self.source_subwords.pieces(source[tags:]), tokens)
         return Output(text, tokens, hypothesis, pairs)
 
 
-def reach(saved: Saved) -> int | None:
+def _reference(model: "Seq2Seq", longest: int | None) -> Engine:
+    from regard.decode.torch_engine import TorchEngine
+
+    return TorchEngine(model, longest=longest)
+
+
+def reach(saved: Description) -> int | None:
     """The most tokens of a text that a model can read or write, besides EOS or BOS; None for any number."""
-    return saved.config.max_length - 1 if saved.config.positions == "learned" else None
+    return saved.config.max_length - 1 if saved.config.bounded else None
 
 
 def windows(texts: Iterable[str]) -> Iterator[list[str]]:

@@ -27,8 +27,9 @@ from regard.exchange.marian_vocabulary import Vocabularies, Vocabulary, read_voc
 from regard.exchange.shards import WEIGHTS, Tensors
 from regard.files import read_json, whole_directory
 from regard.model.build import build
+from regard.model.description import Form
 from regard.model.positions import sinusoids
-from regard.model.saved import Form, write_model
+from regard.model.saved import write_model
 
 SILENT = -1e4  # the logit of what is never said
 ABSENT = {

@@ -6,42 +6,42 @@ has our description of the model, its subwords, its card, and the checksums of t
 Shapes: T positions, V vocabulary, D = d_model.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-import ctranslate2
-import torch
-from ctranslate2.specs.attention_spec import MultiHeadAttentionSpec
-from ctranslate2.specs.common_spec import Activation, LayerNormSpec, LinearSpec
-from ctranslate2.specs.transformer_spec import FeedForwardSpec, TransformerSpec
-from torch import Tensor
+import numpy as np
 
 from regard.config import BOS, EOS, UNK, ModelConfig
 from regard.errors import UserError
+from regard.exchange.library import attention_spec, common_spec, ctranslate2, transformer_spec
 from regard.files import MANIFEST, read_json, whole_directory, write_bytes, write_json
-from regard.model.positions import TABLE, sinusoids
-from regard.model.saved import CARD, CONFIG, SUBWORDS, WEIGHTS, Saved, load_model
-from regard.text.subwords import source_and_target
+from regard.model.description import CARD, CONFIG, SUBWORDS, WEIGHTS, Description, load_description, model_folder
+from regard.model.sinusoids import TABLE, sinusoid_table
+from regard.model.weights import Array, read_weights
+from regard.text.vocabularies import source_and_target
 
 Quantization = Literal["int8", "int8_float32", "float32"]
-ACTIVATIONS = {"relu": Activation.RELU, "gelu": Activation.GELU, "silu": Activation.SWISH}
+ACTIVATIONS = {
+    "relu": common_spec.Activation.RELU,
+    "gelu": common_spec.Activation.GELU,
+    "silu": common_spec.Activation.SWISH,
+}
 FOLDER = "ctranslate2"  # in a model's folder, where an export is looked for
 DESCRIPTION, ORIGIN = "regard.json", "origin.json"  # CTranslate2 has a config.json of its own
 
 
 def inconvertible(config: ModelConfig) -> str | None:
     """Why CTranslate2 can't compute a model, or None if it can."""
-    if config.architecture != "transformer":
-        return f"it is {config.architecture}, not a Transformer"  # type: ignore[unreachable]  # until there are others
-    if config.positions not in ("sinusoidal", "learned"):
-        return f"its positions are {config.positions}"
-    if config.score != "scaled":
-        return f"the scores of its attention are {config.score}"
-    if config.neighbours:
-        return "its attention is restricted to neighbours"
-    if not config.heads * config.d_k == config.heads * config.d_v == config.d_model:
-        return "its d_k and d_v are not d_model / heads"
-    return None
+    checks = {
+        f"it is {config.architecture}, not a Transformer": config.architecture != "transformer",
+        f"its positions are {config.positions}": config.positions not in ("sinusoidal", "learned"),
+        f"the scores of its attention are {config.score}": config.score != "scaled",
+        "its attention is restricted to neighbours": config.neighbours > 0,
+        f"its encoder has {config.mixing} layers": config.mixing != "attention",
+        "its d_k and d_v are not d_model / heads": not config.d_k == config.d_v == config.d_model / config.heads,
+    }
+    return next((reason for reason, holds in checks.items() if holds), None)
 
 
 def check_convertible(config: ModelConfig, model: Path) -> None:
@@ -59,14 +59,14 @@ def export_ctranslate2(
     model: Path, out: Path, quantization: Quantization, *, note: str = "", replace: bool = False
 ) -> None:
     """Write the export of a saved model, whole or not at all; a note goes into its card."""
-    saved = load_model(model)
-    check_convertible(saved.config, model)
+    described = load_description(model_folder(model))
+    check_convertible(described.config, model)
     with whole_directory(out, replace=replace) as temporary:
-        write_ctranslate2(temporary, saved, quantization)
+        write_ctranslate2(temporary, described, read_weights(model / WEIGHTS), quantization)
         write_bytes(temporary / DESCRIPTION, (model / CONFIG).read_bytes())
         origin = {"ctranslate2": ctranslate2.__version__, "quantization": quantization, "files": _checksums(model)}
         write_json(temporary / ORIGIN, origin)
-        for name, content in saved.subwords.items():
+        for name, content in described.subwords.items():
             write_bytes(temporary / name, content)
         card = (model / CARD).read_text(encoding="utf-8").rstrip()
         write_bytes(temporary / CARD, f"{card}\n\n## For CTranslate2\n\nWeights: {quantization}. {note}\n".encode())
@@ -95,20 +95,21 @@ def _checksums(model: Path) -> dict[str, str]:
     return {name: str(files[name]["sha256"]) for name in (CONFIG, WEIGHTS, *SUBWORDS) if name in files}
 
 
-def write_ctranslate2(folder: Path, saved: Saved, quantization: Quantization) -> None:
+def write_ctranslate2(
+    folder: Path, described: Description, weights: Mapping[str, Array], quantization: Quantization
+) -> None:
     """Write the files that CTranslate2 loads into a folder that somebody else makes whole."""
-    config = saved.config
-    source, target = source_and_target(saved.subwords)
+    config = described.config
+    source, target = source_and_target(described.subwords)
     for size, subwords in ((config.source_vocabulary or config.vocabulary, source), (config.vocabulary, target)):
         if size != subwords.size:
             raise UserError(
                 f"the model has {size:,} tokens and its subwords {subwords.size:,}, so the two don't belong together; "
                 "restore its folder from a copy"
             )
-    # Copies, for CTranslate2 quantises in place.
-    weights = {name: tensor.to("cpu", torch.float32, copy=True) for name, tensor in saved.model.state_dict().items()}
-    spec = _transformer(config, weights)
-    assert not weights, f"no place for {sorted(weights)}"
+    taken = _Taken(weights)
+    spec = _transformer(config, taken)
+    taken.check_all()
     pieces = target.pieces(range(target.size))
     spec.register_source_vocabulary(source.pieces(range(source.size)))
     spec.register_target_vocabulary(pieces)
@@ -121,51 +122,76 @@ def write_ctranslate2(folder: Path, saved: Saved, quantization: Quantization) ->
     spec.save(str(folder))
 
 
-def _transformer(config: ModelConfig, weights: dict[str, Tensor]) -> TransformerSpec:
-    """Our weights by CTranslate2's names. Each is taken out of `weights` as it finds its place."""
+class _Taken:
+    """Weights, each to be taken once by its name and shape."""
+
+    def __init__(self, weights: Mapping[str, Array]) -> None:
+        self.left = dict(weights)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.left
+
+    def __call__(self, name: str, *shape: int) -> Array:
+        """A copy, for CTranslate2 quantises in place."""
+        weight = self.left.pop(name, None)
+        if weight is None or weight.shape != shape:
+            found = "missing" if weight is None else list(weight.shape)
+            raise UserError(f"{WEIGHTS}: {name} is {found} where config.json asks for {list(shape)}; restore both")
+        return weight.copy()
+
+    def check_all(self) -> None:
+        if self.left:
+            raise UserError(f"{WEIGHTS}: {min(self.left)} has no place in what config.json asks for; restore both")
+
+
+def _transformer(config: ModelConfig, take: _Taken) -> Any:
+    """Our weights by CTranslate2's names."""
     layers = config.encoder_layers, config.decoder_layers
     pre, activation = config.norm == "pre", ACTIVATIONS[config.activation]
-    spec = TransformerSpec.from_config(layers, config.heads, pre_norm=pre, activation=activation)
-    embedding_VD = weights.pop("embedding_VD")
-    spec.encoder.embeddings[0].weight = weights.pop("source_VD", embedding_VD)
+    spec = transformer_spec.TransformerSpec.from_config(layers, config.heads, pre_norm=pre, activation=activation)
+    D, V = config.d_model, config.vocabulary
+    embedding_VD = take("embedding_VD", V, D)
+    apart = "source_VD" in take
+    spec.encoder.embeddings[0].weight = take("source_VD", config.source_vocabulary or V, D) if apart else embedding_VD
     spec.decoder.embeddings.weight = embedding_VD
-    spec.decoder.projection.weight = weights.pop("untied_VD", embedding_VD)
+    spec.decoder.projection.weight = take("untied_VD", V, D) if "untied_VD" in take else embedding_VD
     for stack, name, side in ((spec.encoder, "encoder", "source"), (spec.decoder, "decoder", "target")):
         # A table, for CTranslate2's own sinusoids stand in another order: first all sines, then all cosines.
-        learned_TD = weights.pop(f"embed_{side}.positions.weight", None)
-        stack.position_encodings.encodings = sinusoids(0, TABLE, config.d_model) if learned_TD is None else learned_TD
+        learned = config.positions == "learned"
+        positions_TD = take(f"embed_{side}.positions.weight", config.max_length, D) if learned else None
+        stack.position_encodings.encodings = sinusoid_table(0, TABLE, D) if positions_TD is None else positions_TD
         if pre:
-            _norm(stack.layer_norm, weights, f"{name}_norm")
+            _norm(stack.layer_norm, take, f"{name}_norm", D)
     for number, layer in enumerate(spec.encoder.layer):
-        _attention(layer.self_attention, weights, f"encoder.{number}", "attention")
-        _feed_forward(layer.ffn, weights, f"encoder.{number}")
+        _attention(layer.self_attention, take, f"encoder.{number}", "attention", D)
+        _feed_forward(layer.ffn, take, f"encoder.{number}", D, config.d_ff)
     for number, layer in enumerate(spec.decoder.layer):
-        _attention(layer.self_attention, weights, f"decoder.{number}", "attention")
-        _attention(layer.attention, weights, f"decoder.{number}", "cross")
-        _feed_forward(layer.ffn, weights, f"decoder.{number}")
+        _attention(layer.self_attention, take, f"decoder.{number}", "attention", D)
+        _attention(layer.attention, take, f"decoder.{number}", "cross", D)
+        _feed_forward(layer.ffn, take, f"decoder.{number}", D, config.d_ff)
     return spec
 
 
-def _norm(spec: LayerNormSpec, weights: dict[str, Tensor], name: str) -> None:
-    spec.gamma, spec.beta = weights.pop(f"{name}.weight"), weights.pop(f"{name}.bias")
+def _norm(spec: common_spec.LayerNormSpec, take: _Taken, name: str, size: int) -> None:
+    spec.gamma, spec.beta = take(f"{name}.weight", size), take(f"{name}.bias", size)
 
 
-def _linear(spec: LinearSpec, weights: dict[str, Tensor], *names: str) -> None:
+def _linear(spec: common_spec.LinearSpec, take: _Taken, names: tuple[str, ...], out: int, into: int) -> None:
     """One matrix, or several side by side."""
-    spec.weight = torch.cat([weights.pop(f"{name}.weight") for name in names])
-    spec.bias = torch.cat([weights.pop(f"{name}.bias") for name in names])
+    spec.weight = np.concatenate([take(f"{name}.weight", out, into) for name in names])
+    spec.bias = np.concatenate([take(f"{name}.bias", out) for name in names])
 
 
-def _attention(spec: MultiHeadAttentionSpec, weights: dict[str, Tensor], layer: str, name: str) -> None:
+def _attention(spec: attention_spec.MultiHeadAttentionSpec, take: _Taken, layer: str, name: str, size: int) -> None:
     """CTranslate2 multiplies all inputs of self-attention by one matrix, and the memory's by another."""
     query, key, value, output = (f"{layer}.{name}.{part}" for part in ("query", "key", "value", "output"))
     inputs = [(query, key, value)] if name == "attention" else [(query,), (key, value)]
     for linear, names in zip(spec.linear, [*inputs, (output,)], strict=True):
-        _linear(linear, weights, *names)
-    _norm(spec.layer_norm, weights, f"{layer}.around_{name}.norm")
+        _linear(linear, take, names, size, size)
+    _norm(spec.layer_norm, take, f"{layer}.around_{name}.norm", size)
 
 
-def _feed_forward(spec: FeedForwardSpec, weights: dict[str, Tensor], name: str) -> None:
-    _linear(spec.linear_0, weights, f"{name}.feed_forward.inner")
-    _linear(spec.linear_1, weights, f"{name}.feed_forward.outer")
-    _norm(spec.layer_norm, weights, f"{name}.around_feed_forward.norm")
+def _feed_forward(spec: transformer_spec.FeedForwardSpec, take: _Taken, name: str, size: int, inner: int) -> None:
+    _linear(spec.linear_0, take, (f"{name}.feed_forward.inner",), inner, size)
+    _linear(spec.linear_1, take, (f"{name}.feed_forward.outer",), size, inner)
+    _norm(spec.layer_norm, take, f"{name}.around_feed_forward.norm", size)

@@ -17,11 +17,14 @@ from regard import __version__
 from regard.config import BOS, EOS, PAD, UNK, ModelConfig
 from regard.errors import UserError
 from regard.exchange.marian import ACTIVATIONS, halves, language_code, layer_parameters, reordered
+from regard.exchange.to_onnx import graphless
 from regard.files import whole_directory, write_bytes, write_json
-from regard.model.positions import TABLE
-from regard.model.saved import CARD, Saved, load_model
+from regard.model.description import CARD
+from regard.model.saved import Saved, load_model
+from regard.model.sinusoids import TABLE
 from regard.text.subword_file import lent
-from regard.text.subwords import Subwords, source_and_target
+from regard.text.subwords import Subwords
+from regard.text.vocabularies import source_and_target
 
 CONTRACT = """
 ## Use with transformers
@@ -42,16 +45,19 @@ The tokenizer knows spaces but no Unicode forms: give it text in the form {form}
 def export_huggingface(model_folder: Path, out: Path) -> None:
     """Write the folder whole or not at all; a model that is no Marian is a UserError that says why."""
     saved = load_model(model_folder)
+    source, target = source_and_target(saved.subwords)
+    if not isinstance(target, Subwords):
+        raise UserError(f"{model_folder}: is a parser, for whose symbols Marian has no tokenizer; it can't be exported")
     reason = inexpressible(saved.config)
     if reason is not None:
-        raise UserError(f"{model_folder}: {reason}, which Marian can't express; export it with --to onnx")
-    vocabularies = source_and_target(saved.subwords)
+        remedy = "export it with --to onnx" if graphless(saved.config) is None else "regard itself computes it"
+        raise UserError(f"{model_folder}: {reason}, which Marian can't express; {remedy}")
     card = (model_folder / CARD).read_text(encoding="utf-8")
     with whole_directory(out) as temporary:
         write_json(temporary / "config.json", _config(saved))
         write_json(temporary / "generation_config.json", _generation(saved))
         save_file(_weights(saved), temporary / "model.safetensors", metadata={"format": "pt"})
-        _write_tokenizer(temporary, saved, vocabularies)
+        _write_tokenizer(temporary, saved, (source, target))
         write_bytes(temporary / CARD, (card + CONTRACT.format(form=saved.form)).encode())
 
 
@@ -63,6 +69,7 @@ def inexpressible(config: ModelConfig) -> str | None:
         "it normalises before its sub-layers": config.norm != "post",
         f"its attention has {config.score} scores": config.score != "scaled",
         "its attention is restricted to neighbours": config.neighbours > 0,
+        f"its encoder has {config.mixing} layers": config.mixing != "attention",
         "its d_k and d_v are not d_model / heads": not config.d_k == config.d_v == config.d_model / config.heads,
     }
     return next((reason for reason, holds in checks.items() if holds), None)

@@ -20,12 +20,13 @@ import torch
 from torch import Tensor, nn
 
 from regard import __version__
-from regard.config import BOS, EOS, PAD, UNK
+from regard.config import BOS, EOS, PAD, UNK, ModelConfig
 from regard.errors import UserError
 from regard.files import whole_directory, write_bytes, write_json
 from regard.model.cache import Cache, KeyValue
-from regard.model.positions import TABLE
-from regard.model.saved import CARD, Saved, load_model
+from regard.model.description import CARD
+from regard.model.saved import Saved, load_model
+from regard.model.sinusoids import TABLE
 from regard.model.transformer import Transformer
 from regard.text.subword_file import lent
 
@@ -79,10 +80,12 @@ def export_onnx(model_folder: Path, out: Path) -> None:
     if find_spec("onnx") is None or find_spec("onnxscript") is None:
         raise UserError("exporting to ONNX needs two more packages; install them with: pip install 'regard[onnx]'")
     saved = load_model(model_folder)
-    if not isinstance(saved.model, Transformer):
-        raise UserError(
-            f"{model_folder}: only a Transformer can be exported to ONNX, and it is {saved.config.architecture}"
-        )
+    reason = graphless(saved.config)
+    if reason is not None:
+        raise UserError(f"{model_folder}: {reason}, which can't be exported to ONNX; regard itself computes it")
+    assert isinstance(saved.model, Transformer)
+    if saved.task != "translation":
+        raise UserError(f"{model_folder}: is a parser, and only translators are exported to ONNX")
     files = _subwords(saved, model_folder)
     card = (model_folder / CARD).read_text(encoding="utf-8")
     source_BS = torch.full((3, 7), EOS)
@@ -96,6 +99,15 @@ def export_onnx(model_folder: Path, out: Path) -> None:
         for name, content in saved.subwords.items():
             write_bytes(temporary / name, lent(content))
         write_bytes(temporary / CARD, (card + CONTRACT.format(pad=PAD, form=saved.form)).encode())
+
+
+def graphless(config: ModelConfig) -> str | None:
+    """Why a model can't become graphs, or None if it can."""
+    if config.architecture != "transformer":
+        return f"it is {config.architecture}, not a Transformer"
+    if config.mixing == "state-space":
+        return "its encoder has state-space layers"
+    return None
 
 
 class _Encode(nn.Module):
@@ -213,7 +225,7 @@ def _subwords(saved: Saved, folder: Path) -> dict[str, str]:
 
 def _description(saved: Saved, subwords: dict[str, str]) -> dict[str, Any]:
     config = saved.config
-    longest = {"sinusoidal": TABLE, "rotary": TABLE, "learned": config.max_length}.get(config.positions)
+    bounds = [TABLE] * (config.positions in ("sinusoidal", "rotary")) + [config.max_length] * config.bounded
     return {
         "regard": __version__,
         "opset": OPSET,
@@ -224,7 +236,7 @@ def _description(saved: Saved, subwords: dict[str, str]) -> dict[str, Any]:
         "unk": UNK,
         "bos": BOS,
         "eos": EOS,
-        "longest": longest,
+        "longest": min(bounds, default=None),
         "shapes": {
             "B": "sentences",
             "S": "source positions",

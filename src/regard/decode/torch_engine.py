@@ -1,0 +1,99 @@
+"""The reference engine: whatever keeps the contract, computed by torch on any device.
+
+Shapes: B sentences, S source positions, R rows.
+"""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+
+import torch
+from torch import Tensor
+
+from regard.config import EOS, PAD
+from regard.decode.beam import beam_search
+from regard.decode.constraints import Constraints
+from regard.decode.engines import BATCH_TOKENS, Progress, Request, batches, quiet
+from regard.decode.greedy import greedy_search
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.required import required_search
+from regard.decode.sampling import sample
+from regard.decode.tree_rule import TreeRule
+from regard.model.seq2seq import Seq2Seq
+
+
+class TorchEngine:
+    """Any model that keeps the contract, on the device it is on."""
+
+    def __init__(self, model: Seq2Seq, *, longest: int | None = None) -> None:
+        self.model = model
+        self.longest = longest
+        """The most tokens that the model can write, if it has a limit."""
+
+    def search(
+        self, sources: Sequence[Sequence[int]], request: Request, progress: Progress = quiet
+    ) -> list[list[Hypothesis]]:
+        found: list[list[Hypothesis]] = [[] for _ in sources]
+        training = self.model.training
+        self.model.eval()
+        try:
+            for batch in batches([len(source) for source in sources], request.batch_tokens or BATCH_TOKENS):
+                chosen = [sources[number] for number in batch]
+                trees = None if request.trees is None else request.trees.of(batch)
+                for number, hypotheses in zip(batch, self._search(chosen, request, trees), strict=True):
+                    found[number] = hypotheses
+                progress(len(batch))
+        finally:
+            self.model.train(training)  # validation comes between steps of training
+        return found
+
+    def _search(self, sources: list[Sequence[int]], request: Request, trees: TreeRule | None) -> list[list[Hypothesis]]:
+        device = next(self.model.parameters()).device
+        source_BS = padded(sources, device)
+        prefixes = (request.prefix,) * len(sources) if request.prefix else ()
+        rules = Constraints(request.banned, request.no_repeat, prefixes, trees)
+        config, longest = request.decode, self.longest
+        if request.sampling is not None:
+            assert trees is None, "trees are searched for, not drawn"
+            return self._samples(sources, request, rules, device)
+        if request.required:
+            required = [request.required] * len(sources)
+            return required_search(
+                self.model, source_BS, config, required, n_best=request.n_best, constraints=rules, longest=longest
+            )
+        if config.beam == 1:
+            return [[one] for one in greedy_search(self.model, source_BS, config, constraints=rules, longest=longest)]
+        return beam_search(self.model, source_BS, config, n_best=request.n_best, constraints=rules, longest=longest)
+
+    def _samples(
+        self, sources: list[Sequence[int]], request: Request, rules: Constraints, device: torch.device
+    ) -> list[list[Hypothesis]]:
+        """n_best drawn outputs of each source, the most probable first. A seed depends on its source alone."""
+        assert request.sampling is not None
+        N = request.n_best
+        seeds = [_seed(request.sampling.seed, source, number) for source in sources for number in range(N)]
+        source_RS = padded(sources, device).repeat_interleave(N, dim=0)
+        rules = Constraints(rules.banned, rules.no_repeat, tuple(prefix for prefix in rules.prefixes for _ in range(N)))
+        drawn = sample(
+            self.model,
+            source_RS,
+            request.decode,
+            request.sampling,
+            seeds=seeds,
+            constraints=rules,
+            longest=self.longest,
+        )
+        return [
+            sorted(drawn[start : start + N], key=lambda hypothesis: -hypothesis.score)
+            for start in range(0, len(drawn), N)
+        ]
+
+
+def padded(sources: Sequence[Sequence[int]], device: torch.device | str = "cpu") -> Tensor:
+    """Sources as rows of one tensor, each ended by EOS."""
+    width = max(map(len, sources), default=0)
+    return torch.tensor([[*source, EOS, *[PAD] * (width - len(source))] for source in sources], device=device)
+
+
+def _seed(seed: int, source: Sequence[int], number: int) -> int:
+    digest = blake2b(repr((seed, number, list(source))).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1

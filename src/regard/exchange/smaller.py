@@ -1,0 +1,26 @@
+"""The same model in fewer bytes: its weights written as float16 or int8."""
+
+from pathlib import Path
+
+from regard.config import Config
+from regard.files import whole_directory
+from regard.model.description import CARD
+from regard.model.saved import load_model, write_model
+from regard.model.weights import Storage
+
+
+def write_smaller(model: Path, out: Path, storage: Storage, *, note: str = "") -> None:
+    """Write a saved model again, whole or not at all; a note goes into its card."""
+    saved = load_model(model)
+    card = (model / CARD).read_text(encoding="utf-8").rstrip()
+    with whole_directory(out) as temporary:
+        write_model(
+            temporary,
+            saved.model.state_dict(),
+            Config(task=saved.task, model=saved.config, decode=saved.decode),
+            saved.subwords,
+            languages=saved.languages,
+            form=saved.form,
+            card=f"{card}\n\n## Weights\n\n{storage}. {note}".rstrip() + "\n",
+            storage=storage,
+        )

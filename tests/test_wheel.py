@@ -1,0 +1,43 @@
+"""What a newcomer installs: the wheel, in an environment of its own, translates with the network cut off."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from regard.model.bundled import DEFAULT, bundled
+
+ROOT = Path(__file__).parents[1]
+MOST_BYTES = 15 << 20
+
+
+def run(*command: str | Path, **options: object) -> str:
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload]
+    assert done.returncode == 0, done.stderr
+    return str(done.stdout)
+
+
+def test_the_bundled_models_are_small() -> None:
+    for folder in bundled().values():
+        assert sum(file.stat().st_size for file in folder.iterdir()) <= MOST_BYTES
+
+
+@pytest.mark.slow
+def test_the_installed_wheel_translates_offline(tmp_path: Path) -> None:
+    cut_off = ["unshare", "--net", "--map-root-user"]
+    if subprocess.run([*cut_off, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this system does not let us cut the network off")
+    environment = {**os.environ, "PIP_CONSTRAINT": str(ROOT / "constraints.txt")}
+    run(sys.executable, "-m", "pip", "wheel", "--no-deps", "-w", tmp_path / "wheel", ROOT, env=environment)
+    (wheel,) = (tmp_path / "wheel").iterdir()
+    run(sys.executable, "-m", "venv", tmp_path / "venv")
+    for package in ("torch", wheel):
+        run(tmp_path / "venv/bin/python", "-m", "pip", "install", package, env=environment)
+    regard = tmp_path / "venv/bin/regard"
+    offline = {"cwd": tmp_path, "env": {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}}
+    assert "Bahnhof" in run(*cut_off, regard, "translate", "Where is the station?", **offline)
+    assert "station" in run(
+        *cut_off, regard, "translate", "--model", DEFAULT, "--to", "en", "Wo ist der Bahnhof?", **offline
+    )
