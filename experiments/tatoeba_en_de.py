@@ -3,7 +3,7 @@ r"""The texts of the bundled English-German model: Tatoeba's pairs, split by sen
     python experiments/tatoeba_en_de.py deu-eng.tsv.gz data/text      # the pairs: English TAB German
     regard prepare --train data/text/train.en-de.tsv --tag '<2de>' --train data/text/train.de-en.tsv --tag '<2en>' \
         --valid data/text/valid.en-de.tsv --valid-tag '<2de>' --valid data/text/valid.de-en.tsv --valid-tag '<2en>' \
-        --vocabulary 8000 --out data/tatoeba
+        --from en --to de --vocabulary 8000 --out data/tatoeba
     regard train experiments/tatoeba-en-de.toml --data data/tatoeba --out runs/tatoeba
 
 2,000 English sentences are for testing (test.en, with all their translations as test.de.0, test.de.1, …) and 1,000 for

@@ -1,0 +1,74 @@
+"""`regard paper`: the paper's tables and figures, each by one command, with our figures beside the published ones."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from regard.cli import experiments
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]})
+
+
+@app.callback()
+def paper() -> None:
+    """The paper's tables and figures, each by one command: ours beside the published ones."""
+
+
+@app.command("table1")
+def table1(
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw time and memory into this .svg, .png or .pdf file.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Table 1: what a layer of each kind costs on this machine, beside the theory.
+
+    regard paper table1 --plot table1.svg
+
+    Time and memory are those of mixing positions alone, without the projections that all layers share. It takes half a
+    minute, in which the machine should do nothing else.
+    """
+    if plot is not None:
+        from regard.paper.drawing import check_picture
+
+        check_picture(plot)
+    from regard.paper.complexity import as_markdown, measure
+
+    measured = measure()
+    if plot is not None:
+        from regard.paper.complexity_plot import draw
+
+        draw(measured, plot)
+    if as_json:
+        typer.echo(json.dumps({name: layer.as_dict() for name, layer in measured.items()}))
+    else:
+        typer.echo(as_markdown(measured))
+
+
+app.command("table2")(experiments.table2)
+app.command("table3")(experiments.table3)
+app.command("table4")(experiments.table4)
+app.command("lineage")(experiments.lineage)
+
+
+@app.command("figures")
+def figures(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to put the pictures into.")],
+    model: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Also draw the heads of this trained model.")
+    ] = None,
+    text: Annotated[
+        str, typer.Option(help="What the heads are drawn at work on.")
+    ] = "The animal didn't cross the street because it was too tired.",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Draw the paper's figures: positions, the causal mask, the learning rate and, with a model, its heads."""
+    from regard.paper.figures import write_figures
+
+    written = write_figures(out, model, text)
+    if as_json:
+        typer.echo(json.dumps({"out": str(out), "files": written}))
+    else:
+        typer.echo("\n".join(str(out / name) for name in written))

@@ -1,0 +1,203 @@
+"""An experiment: models trained one after the other, each in the folder of an ordinary run, and measured.
+
+Nothing is done twice. A run that has its figures is passed over, and one that was stopped goes on where it was; so the
+same command goes on with an experiment that was stopped.
+"""
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from importlib.resources import files
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from regard.config import Config, Frozen, check
+from regard.data.prepared import Prepared, RawPair
+from regard.decode.load import load
+from regard.decode.translator import Translator
+from regard.errors import Failed, UserError
+from regard.evaluate.aligned import read_aligned
+from regard.evaluate.bleu import Bucket, bleu, by_length
+from regard.evaluate.perplexity import perplexity, score_texts
+from regard.evaluate.validator import translated, validation_pairs
+from regard.files import read_json, write_json
+from regard.model.cost import cost
+from regard.train.log import Record, records
+from regard.train.loop import Observer, train
+from regard.train.run import LOG, MODEL, fingerprint, settle
+
+Watch = Callable[[str, int, Path], AbstractContextManager[Observer]]
+"""Somebody to watch a run: given what it is, how many steps it has and its folder."""
+
+FIGURES = "figures.json"
+
+Description = TypeVar("Description", bound=Frozen)
+
+
+class Row(NamedTuple):
+    """A model of an experiment, by the name of its run."""
+
+    name: str
+    config: Config
+
+
+class Figures(Frozen):
+    """What became of a row."""
+
+    step: int
+    seconds: float
+    """Spent training, without validations and checkpoints."""
+    tokens: int
+    """Source and target tokens seen."""
+    parameters: int
+    perplexity: float
+    """For each token of the references."""
+    bleu: float
+    signature: str
+    by_length: tuple[Bucket, ...]
+    measured_on: str
+    config: Config
+    data: str
+    """Checksum of the data's manifest."""
+
+    @property
+    def tokens_per_second(self) -> float:
+        return self.tokens / self.seconds
+
+
+class Sample(NamedTuple):
+    """What models are measured on."""
+
+    name: str
+    pairs: list[RawPair]
+
+
+def read_experiment(kind: type[Description], name: str, path: Path | None) -> Description:
+    """The experiment that a file describes; without one, that of this name which the package has."""
+    try:
+        text = (path or files("regard.paper") / f"{name}.toml").read_text(encoding="utf-8")
+        return check(kind, tomllib.loads(text), str(path or name))
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not valid TOML: {error}") from None
+
+
+def sample_of(data: Prepared, files: tuple[str, str] | None = None) -> Sample:
+    """Two files aligned by line; without them, the validation set."""
+    if data.config.task != "translation":
+        raise UserError(f"{data.directory}: is for {data.config.task}; give data that was prepared for translation")
+    if files is None:
+        if data.valid is None:
+            raise UserError(f"{data.directory}: has no validation set to measure on; prepare the data with --valid")
+        return Sample("the validation set", validation_pairs(data))
+    if data.source_subwords.tags:
+        raise UserError(f"{data.directory}: has several languages, and two files do not say which; leave out --test")
+    sources, references = read_aligned(files)
+    return Sample(Path(files[0]).name, [RawPair(*pair, None) for pair in zip(sources, references, strict=True)])
+
+
+def known(path: Path, config: Config, data: Prepared, sample: Sample) -> Figures | None:
+    """The figures of a run that is done, if they are of these settings, data and sample."""
+    if not path.exists():
+        return None
+    figures = check(Figures, read_json(path), str(path))
+    same = figures.config.model_dump() == config.model_dump() and figures.data == fingerprint(data.directory)
+    return figures if same and figures.measured_on == sample.name else None
+
+
+def train_to_the_end(config: Config, data: Prepared, run: Path, observer: Observer, *, fresh: bool = False) -> Record:
+    """Train until the last step, or see that it is done; returns the last line of the log about training.
+
+    A run of other settings or data, or beyond that step, is refused.
+    """
+    train(config, data, run, observer=observer, fresh=fresh)
+    last = progress(run)[-1]
+    if last["step"] > config.train.steps:
+        raise UserError(
+            f"{run}: is at step {last['step']:,} already, beyond the {config.train.steps:,} that are asked for; "
+            "choose another --out"
+        )
+    return last
+
+
+def progress(run: Path) -> list[Record]:
+    """The lines of a run's log about training, each with its step, seconds and tokens."""
+    if not (run / LOG).is_file():
+        return []
+    return [record for record in records(run / LOG) if record.get("event") == "train"]
+
+
+def measure(run: Path, config: Config, data: Prepared, sample: Sample, last: Record) -> Figures:
+    """Translate the sample with a run's model, as `regard evaluate` does."""
+    translator = load(run / MODEL)
+    references = [[pair.target for pair in sample.pairs]]
+    lines = translated(translator, sample.pairs)
+    score = bleu(lines, references)
+    return Figures(
+        step=last["step"],
+        seconds=last["seconds"],
+        tokens=last["tokens"],
+        parameters=cost(config.model).parameters,
+        perplexity=_perplexity(translator, sample.pairs),
+        bleu=score.value,
+        signature=score.signature,
+        by_length=tuple(by_length([pair.source for pair in sample.pairs], lines, references)),
+        measured_on=sample.name,
+        config=config,
+        data=fingerprint(data.directory),
+    )
+
+
+def keep(path: Path, figures: Figures) -> None:
+    write_json(path, figures.model_dump(mode="json"))
+
+
+def _perplexity(translator: Translator, pairs: Sequence[RawPair]) -> float:
+    scored = []
+    for tag, group in groupby(pairs, key=lambda pair: pair.tag):
+        texts = [(pair.source, pair.target) for pair in group]
+        sources, targets = (list(side) for side in zip(*texts, strict=True))
+        scored += score_texts(translator, sources, targets, target_language=tag)
+    return perplexity(scored)
+
+
+Outcome = Figures | str
+"""What became of a row, or why there is nothing."""
+
+
+def run_rows(
+    rows: Sequence[Row], data: Prepared, out: Path, sample: Sample, watch: Watch, *, fresh: bool = False
+) -> dict[str, Outcome]:
+    """Train and measure rows one after the other. One that fails is told in its place, and the others go on."""
+    settled = {row.name: settle(row.config, data) for row in rows}
+    work = {name: cost(config.model).parameters * config.train.steps for name, config in settled.items()}
+    outcomes: dict[str, Outcome] = {}
+    for number, (name, config) in enumerate(settled.items(), start=1):
+        run = out / name
+        if fresh:
+            (run / FIGURES).unlink(missing_ok=True)
+        figures = known(run / FIGURES, config, data, sample)
+        if figures is None:
+            title = f"{name}, {number} of {len(settled)}{time_left(work, outcomes)}"
+            try:
+                with watch(title, config.train.steps, run) as observer:
+                    last = train_to_the_end(config, data, run, observer, fresh=fresh)
+                figures = measure(run, config, data, sample, last)
+                keep(run / FIGURES, figures)
+            except Failed as failure:
+                outcomes[name] = str(failure)
+                continue
+        outcomes[name] = figures
+    return outcomes
+
+
+def time_left(work: Mapping[str, int], outcomes: Mapping[str, Outcome]) -> str:
+    """How long the rows that are left will take, if time goes with work; nothing before the first is done."""
+    done = {name: figures.seconds for name, figures in outcomes.items() if isinstance(figures, Figures)}
+    if not done:
+        return ""
+    pace = sum(done.values()) / sum(work[name] for name in done)
+    minutes = round(pace * sum(work[name] for name in work.keys() - outcomes.keys()) / 60)
+    return f", about {minutes // 60} h {minutes % 60} min left" if minutes >= 60 else f", about {minutes} min left"

@@ -1,0 +1,147 @@
+"""The models before the Transformer beside it: as large, on the same data, for as many steps and for as long.
+
+A run is measured at two moments: when it has made as many steps as the Transformer, and at the first checkpoint at
+which it has trained for as long. Whichever comes first, the run goes on to the other.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from regard.config import Config, Frozen, nearest, preset
+from regard.data.prepared import Prepared
+from regard.errors import Failed, UserError
+from regard.model.cost import cost
+from regard.paper.experiment import Figures, Sample, Watch, keep, known, measure, progress, time_left, train_to_the_end
+from regard.train.log import records
+from regard.train.run import LOG, settle
+
+STEPS, TIME = "same-steps.json", "same-time.json"
+WIDTHS = range(8, 8192, 8)  # of which d_model is one
+
+
+class Lineage(Frozen):
+    """What lineage.toml says."""
+
+    models: tuple[str, ...]
+    """Presets; the first is what the others are compared with."""
+    set: dict[str, dict[str, Any]]
+
+
+class Moments(NamedTuple):
+    """A model after as many steps, and after as long, as the first."""
+
+    steps: Figures
+    time: Figures
+
+
+Outcomes = dict[str, Moments | str]
+"""By model; or why there is nothing."""
+
+
+def sized(experiment: Lineage, data: Prepared) -> dict[str, Config]:
+    """Every model's settings, with that d_model which brings its parameters nearest to the first one's."""
+    first, *others = ((name, settle(preset(name, **experiment.set), data)) for name in experiment.models)
+    goal = cost(first[1].model).parameters
+    return dict([first, *((name, _as_large(config, goal)) for name, config in others)])
+
+
+def _as_large(config: Config, parameters: int) -> Config:
+    def missing(width: int) -> int:
+        return parameters - cost(config.model.model_copy(update={"d_model": width})).parameters
+
+    above = bisect_left(WIDTHS, 0, key=lambda width: -missing(width))
+    width = min(WIDTHS[max(above - 1, 0) : above + 1], key=lambda width: abs(missing(width)))
+    return config.model_copy(update={"model": config.model.model_copy(update={"d_model": width})})
+
+
+def run_lineage(
+    experiment: Lineage, wanted: Sequence[str], data: Prepared, out: Path, sample: Sample, watch: Watch, *, fresh: bool
+) -> Outcomes:
+    """Train and measure the first model, and then the others that are wanted; all, if none is named."""
+    configs = sized(experiment, data)
+    for name in wanted:
+        if name not in configs:
+            raise UserError(
+                f"no model here is called {name!r}{nearest(name, [*configs])}; there are {', '.join(configs)}"
+            )
+    first = experiment.models[0]
+    configs = {name: config for name, config in configs.items() if not wanted or name in (first, *wanted)}
+    outcomes: Outcomes = {}
+    seconds: float | None = None
+    for number, (name, config) in enumerate(configs.items(), start=1):
+        times = {done: one if isinstance(one, str) else one.time for done, one in outcomes.items()}
+        title = f"{name}, {number} of {len(configs)}{time_left(dict.fromkeys(configs, 1), times)}"
+        anew = fresh and (not wanted or name in wanted)
+        try:
+            found = _moments(config, data, out / name, sample, seconds, title, watch, fresh=anew)
+        except Failed as failure:
+            if seconds is None:
+                raise
+            outcomes[name] = str(failure)
+        else:
+            outcomes[name] = found
+            seconds = seconds or found.steps.seconds
+    return outcomes
+
+
+def _moments(
+    config: Config,
+    data: Prepared,
+    run: Path,
+    sample: Sample,
+    seconds: float | None,
+    title: str,
+    watch: Watch,
+    *,
+    fresh: bool,
+) -> Moments:
+    """Train until both moments have been measured; without `seconds`, they are the same one."""
+    if fresh:
+        for path in (run / STEPS, run / TIME):
+            path.unlink(missing_ok=True)
+    by_steps, by_time = (known(run / name, config, data, sample) for name in (STEPS, TIME))
+    while by_steps is None or by_time is None:
+        goals = [config.train.steps] if by_steps is None or seconds is None else []
+        if by_time is None and seconds is not None:
+            goals.append(step_at(run, config.train.checkpoint_every, seconds))
+        leg = config.model_copy(update={"train": config.train.model_copy(update={"steps": min(goals)})})
+        with watch(title, leg.train.steps, run) as observer:
+            last = train_to_the_end(leg, data, run, observer, fresh=fresh)
+        fresh, at_steps = False, last["step"] == config.train.steps
+        at_time = at_steps if seconds is None else last["seconds"] >= seconds
+        if (at_steps and by_steps is None) or (at_time and by_time is None):
+            figures = measure(run, config, data, sample, last)
+            if at_steps and by_steps is None:
+                keep(run / STEPS, by_steps := figures)
+            if at_time and by_time is None:
+                keep(run / TIME, by_time := figures)
+    return Moments(by_steps, by_time)
+
+
+def step_at(run: Path, every: int, seconds: float) -> int:
+    """Until which checkpoint a run may go that is to be measured after so long: the one at which it has trained for so
+    long, or one half the way there, should it become slower; its log tells how fast it was.
+    """
+    lines: list[tuple[int, float]] = [(line["step"], line["seconds"]) for line in progress(run)]
+    regular = [(0, 0.0), *(line for line in lines if line[0] % every == 0)]
+    step, passed = regular[-1]
+    if passed < seconds:
+        checkpoints = (seconds - passed) * step / passed / every if step else 0.0
+        return step + max(1, int(checkpoints / 2)) * every
+    if regular[-2][1] >= seconds:
+        raise UserError(f"{run}: went on beyond {seconds:.0f} seconds before it was measured; start over with --fresh")
+    return step
+
+
+def losses(run: Path) -> list[tuple[float, float]]:
+    """Seconds of training and loss on the validation set, at every checkpoint."""
+    seconds: dict[int, float] = {}
+    points = []
+    for record in records(run / LOG):
+        if record.get("event") == "train":
+            seconds[record["step"]] = record["seconds"]
+        elif record.get("event") == "validation" and record["step"] in seconds:
+            points.append((seconds[record["step"]], record["nll"]))
+    return points

@@ -1,0 +1,74 @@
+"""The pictures of experiments: Table 3's rows beside base; the lineage over time, and over the length of sentences."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from regard.evaluate.bleu import Bucket
+from regard.paper.drawing import BLUE, GREEN, GREY, RED, picture
+from regard.paper.findings import Point
+
+FEWEST = 20  # sentences that make a point of a curve over their length
+
+
+class Difference(NamedTuple):
+    """A row less base, ours and the paper's; base's own seeds have only ours."""
+
+    row: str
+    ours: Point
+    paper: Point | None
+
+
+def draw_differences(path: Path, rows: Sequence[Difference]) -> None:
+    """Every row of Table 3 as a point to the left or right of base, ours and the paper's; the band is base's seeds."""
+    with picture(path, size=(9, 1.2 + 0.28 * len(rows))) as figure:
+        sides = figure.subplots(1, 2, sharey=True)
+        for at, axes, name in zip((0, 1), sides, ("PPL (less is better)", "BLEU"), strict=True):
+            ours = [row.ours[at] for row in rows]
+            seeds = [row.ours[at] for row in rows if row.paper is None]
+            published = [(row.paper[at], number) for number, row in enumerate(rows) if row.paper is not None]
+            axes.axvspan(min(seeds), max(seeds), color=BLUE, alpha=0.12, linewidth=0)
+            axes.axvline(0, color=GREY, linewidth=0.8)
+            axes.scatter([x for x, _ in published], [y for _, y in published], 90, GREY, marker="|", label="the paper")
+            axes.scatter(ours, range(len(rows)), 26, BLUE, label="ours")
+            axes.set_xlabel(f"{name}, difference from base")
+            axes.grid(axis="y", alpha=0.3)
+            axes.set_axisbelow(True)
+        sides[0].set_yticks(range(len(rows)), [row.row for row in rows])
+        sides[0].invert_yaxis()
+        sides[1].legend(loc="best")
+
+
+def draw_lengths(path: Path, buckets: Mapping[str, Sequence[Bucket]]) -> None:
+    """BLEU by the length of the source; models without attention are dashed."""
+    first = [bucket for bucket in next(iter(buckets.values())) if bucket.sentences >= FEWEST]
+    with picture(path, size=(8, 4.8)) as figure:
+        axes = figure.subplots()
+        for name, groups in buckets.items():
+            values = [bucket.bleu for bucket in groups if bucket.sentences >= FEWEST]
+            axes.plot(values, marker="o", markersize=4, label=name, **style(name))
+        axes.set_xticks(range(len(first)), [f"{bucket.words}\n{bucket.sentences:,} sentences" for bucket in first])
+        axes.set_xlabel("words of the source")
+        axes.set_ylabel("BLEU")
+        axes.set_ylim(bottom=0)
+        figure.legend(loc="outside right upper")
+
+
+def draw_losses(path: Path, curves: Mapping[str, Sequence[tuple[float, float]]], limit: float) -> None:
+    """Loss on the validation set over the seconds of training; the line is where the same time is."""
+    with picture(path, size=(8, 4.8)) as figure:
+        axes = figure.subplots()
+        for name, points in curves.items():
+            axes.plot(*zip(*points, strict=True), label=name, **style(name))
+        axes.axvline(limit, color=GREY, linewidth=0.8)
+        axes.set_xlabel("seconds of training")
+        axes.set_ylabel("negative log-likelihood per token")
+        figure.legend(loc="outside right upper")
+
+
+def style(name: str) -> dict[str, Any]:
+    """A colour for each kind of model, and a dashed line for one that sees the source as one vector."""
+    colours = {"rnn": "#c99700", "lstm": RED, "gru": "#8b2fb0", "convs2s": GREEN, "feedforward": GREY}
+    kind = name.partition("-")[0]
+    alone = name in ("rnn", "lstm", "gru")
+    return {"color": colours.get(kind, BLUE), "linestyle": "--" if alone else "-"}

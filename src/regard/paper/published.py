@@ -1,0 +1,31 @@
+"""What the paper reports in Tables 2 and 4."""
+
+from pydantic import Field
+
+from regard.config import Frozen
+from regard.paper.experiment import read_experiment
+
+
+class Translated(Frozen):
+    """A row of Table 2, by pair of languages."""
+
+    model: str
+    bleu: dict[str, float]
+    flops: dict[str, float] = Field(default_factory=dict)
+
+
+class Parsed(Frozen):
+    """A row of Table 4."""
+
+    parser: str
+    training: str
+    f1: float
+
+
+class Published(Frozen):
+    table2: tuple[Translated, ...]
+    table4: tuple[Parsed, ...]
+
+
+def published() -> Published:
+    return read_experiment(Published, "published", None)
