@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from tests.cli.command import Run, folder, saved, sentences, subwords, translator  # noqa: F401
 
-from regard.cli.document import _pairs
 from regard.decode.translator import Options, Translator
 
 PAGE = """<!DOCTYPE html><html lang="en"><head><title>The garden</title><script>var a = "<b>";</script></head>
@@ -87,14 +86,14 @@ def test_every_format(run: Run, folder: Path, tmp_path: Path, name: str) -> None
 
 def test_words_of_a_text_are_aligned_across_its_sentences(translator: Translator) -> None:
     translation = translator.window(["The old woman. The man sees trees."], Options(alignment=True))[0]
-    pairs = _pairs(translation)
+    pairs = translation.pairs
     assert pairs is not None
     first, second = (sentence.outputs[0] for sentence in translation.sentences)
     words = len(first.text.split())
     assert first.alignment is not None and second.alignment is not None
     assert pairs == first.alignment + tuple((source + 3, target + words) for source, target in second.alignment)
     assert [target for _, target in pairs] == list(range(len(translation.text.split())))
-    assert _pairs(translator.window(["The man."])[0]) is None
+    assert translator.window(["The man."])[0].pairs is None
 
 
 @pytest.mark.parametrize(

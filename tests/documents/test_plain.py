@@ -1,5 +1,6 @@
 import re
 
+import pytest
 from hypothesis import given, settings
 from tests.documents.translators import Translate, every, rebuilt, same, texts, upper
 from tests.text.conftest import any_text
@@ -42,3 +43,8 @@ def test_nothing_is_lost(translate: Translate, text: str) -> None:
     assert len(BLANK.split(found)) == len(BLANK.split(text))
     if translate is same:
         assert found == text
+
+
+@pytest.mark.parametrize("text", [" " * 200_000, " \t" * 100_000 + "\n x", "\r" * 200_000, "x\n" + "\n" * 200_000])
+def test_space_without_end_takes_no_time(text: str) -> None:
+    assert rebuilt(pieces(text), same) == text

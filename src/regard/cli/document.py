@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from regard.decode.translation import Translation
     from regard.decode.translator import Options, Translator
-    from regard.documents.placement import Pairs
     from regard.documents.segment import Segment, Translated
 
 STANDARD_OUTPUT = "-"
@@ -76,24 +74,4 @@ def _stream(
 
     for window in windows(texts):
         for translation in translator.window(window, options, progress):
-            yield Translated(translation.text, _pairs(translation))
-
-
-def _pairs(translation: "Translation") -> "Pairs | None":
-    """The alignment of the sentences as one of the whole text; None where words are not what spaces divide."""
-    from regard.decode.alignment import words
-
-    pairs: list[tuple[int, int]] = []
-    before = after = 0  # words of the sentences so far
-    for sentence in translation.sentences:
-        output = sentence.outputs[0] if sentence.outputs else None
-        theirs = len(sentence.source.split())
-        ours = theirs if output is None else len(output.text.split())
-        if output is not None and output.alignment:
-            if (words(sentence.tokens)[-1] + 1, words(output.tokens)[-1] + 1) != (theirs, ours):
-                return None
-            pairs += [(before + source, after + target) for source, target in output.alignment]
-        before, after = before + theirs, after + ours
-    if (before, after) != (len(translation.source.split()), len(translation.text.split())):
-        return None
-    return tuple(pairs) or None
+            yield Translated(translation.text, translation.pairs)

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePath
+from typing import TypeVar
 
 from regard.documents import gettext, html, markdown, plain, subtitles
 from regard.documents.segment import Piece
@@ -21,6 +22,7 @@ FORMATS: dict[str, Callable[[str], list[Piece]]] = {
     ".vtt": subtitles.vtt,
 }
 
+AnyPath = TypeVar("AnyPath", bound=PurePath)
 _LANGUAGE = re.compile(r"[A-Za-z0-9]{1,8}(?:[-_][A-Za-z0-9]{1,8})*")
 
 
@@ -33,7 +35,11 @@ def read(path: Path, language: str | None) -> list[Piece]:
     size = path.stat().st_size
     if size > LARGEST:
         raise UserError(f"{path}: {size:,} bytes, but a file may have {LARGEST:,}; divide it")
-    content = path.read_bytes()
+    return taken(path.read_bytes(), path, language)
+
+
+def taken(content: bytes, path: PurePath, language: str | None) -> list[Piece]:
+    """The pieces of a file with this name and content."""
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -51,7 +57,7 @@ def language_code(target: str | None) -> str | None:
     return code if _LANGUAGE.fullmatch(code) else None
 
 
-def beside(path: Path, source: str | None, target: str | None) -> Path:
+def beside(path: AnyPath, source: str | None, target: str | None) -> AnyPath:
     """Where the translation of a file is put: page.html -> page.de.html, and page.en.html, too."""
     stem = path.stem.removesuffix(f".{source}") if source else path.stem
     return path.with_name(f"{stem or path.stem}.{target or 'translated'}{path.suffix}")

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from regard.documents.segment import Item, Piece, divided
 
-_PARAGRAPH = re.compile(r"(?:[^\n]*[^\s][^\n]*\n?)+")
+_PARAGRAPH = re.compile(r"^(?:[^\S\n]*+\S[^\n]*+\n?)+", re.MULTILINE)  # linear in time, whatever the text
 NARROWEST = 40  # characters; shorter lines were ended by their writer
 
 

@@ -1,0 +1,183 @@
+"""The server under load, over real sockets on loopback: how much it does, how long it takes, and how it refuses.
+
+    python benchmarks/serve_load.py [--json] [--model en-de] [--seconds 10] [--requests 50000]
+
+The server is a process of its own, started as people start it, without its cache and its limit of requests a minute.
+The clients are one more process, with a connection each, and send a sentence as soon as the one before is answered;
+they take a share of the same cores. See README.md beside this file.
+"""
+
+import argparse
+import asyncio
+import json
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from regard.model.bundled import located
+
+CLIENTS = (1, 8, 64)
+OVERLOAD = 10  # times the clients at which nothing more is gained
+HEAD = "POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+WORDS = "two young men in red shirts play football on the green field while an old dog sleeps near the house".split()  # noqa: SIM905
+
+
+def sentence(number: int) -> str:
+    """Another one for each number, of 8 to 16 words."""
+    length = 8 + number % 9
+    words = [WORDS[(number * 7 + at * (1 + number // len(WORDS) % 5)) % len(WORDS)] for at in range(length)]
+    return " ".join(words).capitalize() + f" {number}."
+
+
+@contextmanager
+def server(model: str) -> Iterator[tuple[int, int]]:
+    """Its port and its process."""
+    settings = ["rate=0", "cache_bytes=0", "connections=4000"]
+    options = [option for setting in settings for option in ("--set", setting)]
+    command = [sys.executable, "-m", "regard", "serve", "--model", model, "--port", "0", "--quiet", *options]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        found = re.search(r":(\d+)/$", line.strip())
+        if found is None:
+            raise SystemExit(line + process.stderr.read())
+        try:
+            yield int(found[1]), process.pid
+        finally:
+            process.terminate()
+
+
+class Load:
+    """Clients that ask one after another, and what came of it."""
+
+    def __init__(self, port: int, pair: tuple[str, str]) -> None:
+        self.port, self.pair = port, pair
+        self.numbers = count()
+        self.statuses: Counter[int] = Counter()
+        self.seconds: list[float] = []
+        """Of each request that was answered with a translation."""
+
+    async def run(self, clients: int, *, seconds: float = 1e9, requests: float = 1e9) -> dict[str, Any]:
+        """Until the time or the number of requests is over."""
+        self.statuses.clear()
+        self.seconds.clear()
+        started = time.perf_counter()
+        end = started + seconds
+        await asyncio.gather(*(self._client(end, requests) for _ in range(clients)))
+        taken = time.perf_counter() - started
+        times = sorted(self.seconds)
+        return {
+            "clients": clients,
+            "requests": self.statuses.total(),
+            "statuses": {str(status): number for status, number in sorted(self.statuses.items())},
+            "translated_a_second": round(len(times) / taken, 1),
+            "p50_ms": round(1000 * statistics.median(times), 1) if times else None,
+            "p99_ms": round(1000 * times[int(0.99 * (len(times) - 1))], 1) if times else None,
+        }
+
+    async def _client(self, end: float, requests: float) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        while time.perf_counter() < end and self.statuses.total() < requests:
+            source, target = self.pair
+            body = json.dumps({"q": sentence(next(self.numbers)), "source": source, "target": target}).encode()
+            head = f"{HEAD}Content-Length: {len(body)}"
+            started = time.perf_counter()
+            writer.write(head.encode() + b"\r\n\r\n" + body)
+            status = await _answer(reader)
+            self.statuses[status] += 1
+            if status == 200:
+                self.seconds.append(time.perf_counter() - started)
+        writer.close()
+
+
+async def _answer(reader: asyncio.StreamReader) -> int:
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = re.search(rb"content-length: (\d+)", head)
+    assert length is not None
+    await reader.readexactly(int(length[1]))
+    return int(head.split(b" ", 2)[1])
+
+
+def resident_megabytes(process: int) -> float:
+    found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{process}/status").read_text())
+    assert found is not None
+    return round(int(found[1]) / 1024, 1)
+
+
+async def measured(port: int, process: int, seconds: float, requests: int) -> dict[str, Any]:
+    load = Load(port, await _languages(port))
+    await load.run(8, seconds=min(3.0, seconds))  # so that everything is loaded and warm
+    rows = [await load.run(clients, seconds=seconds) for clients in CLIENTS]
+    before = resident_megabytes(process)
+    over = await load.run(OVERLOAD * CLIENTS[-1], requests=requests)
+    middle = resident_megabytes(process)
+    again = await load.run(OVERLOAD * CLIENTS[-1], requests=requests / 5)
+    return {
+        "steady": rows,
+        "eight_to_one": round(rows[1]["translated_a_second"] / rows[0]["translated_a_second"], 2),
+        "overload": over,
+        "megabytes": {"before": before, "after": middle, "after_more": resident_megabytes(process)},
+        "overload_again": again,
+    }
+
+
+async def _languages(port: int) -> tuple[str, str]:
+    """A direction that is served."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"GET /languages HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    found = json.loads((await reader.read()).partition(b"\r\n\r\n")[2])
+    writer.close()
+    return next((one["code"], target) for one in found for target in one["targets"] if target != one["code"])
+
+
+def table(report: dict[str, Any]) -> Iterator[str]:
+    yield "clients  translated/s  p50 ms  p99 ms  answers"
+    for row in [*report["steady"], report["overload"]]:
+        statuses = ", ".join(f"{status}: {number:,}" for status, number in row["statuses"].items())
+        yield f"{row['clients']:7}  {row['translated_a_second']:12}  {row['p50_ms']:6}  {row['p99_ms']:6}  {statuses}"
+    memory = report["megabytes"]
+    yield f"\n8 clients do {report['eight_to_one']} times as much as one."
+    yield f"MiB before the overload {memory['before']}, after it {memory['after']}, after more {memory['after_more']}"
+
+
+def written(folder: Path) -> str:
+    """The model of translate_speed.py, for where no model is bundled."""
+    from translate_speed import copying_model, lines
+
+    from regard.config import preset
+    from regard.model.saved import save_model
+    from regard.text.subwords import Subwords
+
+    config = preset("small")
+    subwords = Subwords.train(lines("train.en") + lines("train.de"), config.model.vocabulary)
+    copying = copying_model(config.model)
+    save_model(folder / "model", copying, config, {"subwords.model": subwords.content}, languages=("en", "de"))
+    return str(folder / "model")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--model", default="en-de", help="a folder or the name of a bundled model")
+    parser.add_argument("--seconds", type=float, default=10.0, help="for each number of clients")
+    parser.add_argument("--requests", type=int, default=50_000, help="under overload")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        named = given.model.partition("=")[2] or given.model
+        model = given.model if located(named).exists() else written(Path(temporary))
+        with server(model) as (port, process):
+            report = asyncio.run(measured(port, process, given.seconds, given.requests))
+    print(json.dumps(report, indent=2) if given.json else "\n".join(table(report)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Recent sentences and what was found for them, in bounded memory."""
+
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from threading import Lock
+
+from regard.decode.engines import Engine, Progress, Request, quiet
+from regard.decode.hypothesis import Hypothesis
+from regard.serve.metrics import Metrics
+
+Key = tuple[Hashable, Request, tuple[int, ...]]
+ENTRY_BYTES = 600  # of a key and its place
+HYPOTHESIS_BYTES = 200
+TOKEN_BYTES = 40  # a number and a place in a tuple
+
+
+class Cache:
+    """Hypotheses by model, request and source; those used longest ago make room."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self.most_bytes = most_bytes
+        self.bytes = 0
+        self._found: OrderedDict[Key, list[Hypothesis]] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Key) -> list[Hypothesis] | None:
+        with self._lock:
+            if key not in self._found:
+                return None
+            self._found.move_to_end(key)
+            return self._found[key]
+
+    def put(self, key: Key, hypotheses: list[Hypothesis]) -> None:
+        size = _size(key, hypotheses)
+        if size > self.most_bytes:
+            return
+        with self._lock:
+            if key in self._found:
+                return
+            self._found[key] = hypotheses
+            self.bytes += size
+            while self.bytes > self.most_bytes:
+                self.bytes -= _size(*self._found.popitem(last=False))
+
+
+class Remembering:
+    """An engine that is asked only for what the cache does not have."""
+
+    def __init__(self, engine: Engine, cache: Cache, model: Hashable, metrics: Metrics) -> None:
+        self.engine, self.cache, self.model, self.metrics = engine, cache, model, metrics
+
+    def search(
+        self, sources: Sequence[Sequence[int]], request: Request, progress: Progress = quiet
+    ) -> list[list[Hypothesis]]:
+        keys: list[Key] = [(self.model, request, tuple(source)) for source in sources]
+        known = {key: hypotheses for key in keys if (hypotheses := self.cache.get(key)) is not None}
+        new = [key for key in dict.fromkeys(keys) if key not in known]
+        self.metrics.cached.labels("yes").inc(len(known))
+        self.metrics.cached.labels("no").inc(len(new))
+        progress(len(known))
+        if new:
+            for key, hypotheses in zip(
+                new, self.engine.search([key[2] for key in new], request, progress), strict=True
+            ):
+                known[key] = hypotheses
+                self.cache.put(key, hypotheses)
+        return [known[key] for key in keys]
+
+
+def _size(key: Key, hypotheses: list[Hypothesis]) -> int:
+    tokens = len(key[2]) + sum(len(one.tokens) + len(one.token_scores) for one in hypotheses)
+    return ENTRY_BYTES + HYPOTHESIS_BYTES * len(hypotheses) + TOKEN_BYTES * tokens

@@ -1,0 +1,135 @@
+"""Between the web and the workshop: who may ask, and how a request waits for work that others do in threads."""
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from starlette.requests import Request
+
+from regard.serve.batcher import Batcher
+from regard.serve.cache import Cache
+from regard.serve.detect import Detector
+from regard.serve.kept import Kept
+from regard.serve.keys import Keys
+from regard.serve.metrics import Metrics
+from regard.serve.models import Models
+from regard.serve.rates import Rates
+from regard.serve.refused import Refused, busy, gone, late
+from regard.serve.settings import Settings
+from regard.serve.ticket import Ticket
+from regard.serve.workshop import Workshop
+
+Result = TypeVar("Result")
+
+
+class Desk:
+    """All that the requests of one server share."""
+
+    def __init__(self, models: Sequence[str], settings: Settings, keys: Keys | None = None) -> None:
+        """Reads the models. Without `keys`, anybody may ask."""
+        self.settings, self.keys = settings, keys
+        self.metrics = Metrics()
+        self.models = Models(models, settings.memory_bytes, self.metrics)
+        workers = len(os.sched_getaffinity(0))
+        self.batcher = Batcher(
+            workers, settings.queue_tokens, settings.batch_tokens, settings.join_seconds, self.metrics
+        )
+        self.workshop = Workshop(self.models, self.batcher, Cache(settings.cache_bytes), self.metrics)
+        self.detector = Detector(self.models.languages)
+        self.kept = Kept(settings.kept_bytes, settings.kept_seconds)
+        self.rates = Rates(settings.key_rate)
+        self.threads = ThreadPoolExecutor(settings.requests, thread_name_prefix="request")
+        self.at_work = 0
+        self.characters = 0
+        """Translated for those without a key."""
+        self.draining = False
+
+    def holder(self, key: str | None, refusal: Refused) -> str | None:
+        """Whose key this is; None where none is needed. Without a valid one, the refusal is raised."""
+        if self.keys is None:
+            return None
+        name = self.keys.holder(key) if key else None
+        if name is None:
+            self.metrics.refused.labels("key").inc()
+            raise refusal
+        try:
+            self.rates.spend(name)
+        except Refused:
+            self.metrics.refused.labels("rate").inc()
+            raise
+        return name
+
+    def used(self, holder: str | None) -> int:
+        """The characters that somebody has had translated since the server started."""
+        return self.characters if holder is None or self.keys is None else self.keys.used[holder]
+
+    def charge(self, holder: str | None, characters: int, refusal: Refused) -> None:
+        """Count characters; the refusal is raised if they are over the quota."""
+        if holder is None or self.keys is None:
+            self.characters += characters
+            return
+        if self.settings.quota and self.keys.used[holder] + characters > self.settings.quota:
+            self.metrics.refused.labels("quota").inc()
+            raise refusal
+        self.keys.used[holder] += characters
+
+    async def run(self, request: Request, work: Callable[[Ticket], Result], seconds: float) -> Result:
+        """Let a thread do the work, until it is done, the deadline passes or the client goes."""
+        if self.draining or self.at_work >= self.settings.requests:
+            self.metrics.refused.labels("drain" if self.draining else "requests").inc()
+            raise busy()
+        ticket = Ticket()
+        self._count(1)
+        task = self.threads.submit(work, ticket)
+        task.add_done_callback(_on_loop(lambda: self._count(-1)))
+        waiting: asyncio.Future[Result] = asyncio.wrap_future(task)
+        left = asyncio.ensure_future(_gone(request))
+        either: list[asyncio.Future[Any]] = [waiting, left]
+        try:
+            await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            if waiting.done():
+                return waiting.result()
+            self.metrics.refused.labels("gone" if left.done() else "deadline").inc()
+            raise gone() if left.done() else late()
+        except asyncio.CancelledError:  # the server stops
+            raise busy() from None
+        finally:
+            left.cancel()
+            if not waiting.done():
+                ticket.given_up = True
+                waiting.add_done_callback(_ignored)
+                self.batcher.wake()
+
+    def close(self) -> None:
+        """Give up what is still under way."""
+        self.batcher.close()
+        self.threads.shutdown(wait=False, cancel_futures=True)
+        self.kept.close()
+
+    def _count(self, change: int) -> None:
+        self.at_work += change
+        self.metrics.at_work.set(self.at_work)
+
+
+def _on_loop(act: Callable[[], None]) -> Callable[["Future[Result]"], None]:
+    """Something to do in the event loop's own thread when a future is done."""
+    loop = asyncio.get_running_loop()
+
+    def later(_: "Future[Result]") -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(act)
+
+    return later
+
+
+async def _gone(request: Request) -> None:
+    """Ends when the client has closed the connection."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _ignored(future: "asyncio.Future[Result]") -> None:
+    if not future.cancelled():
+        future.exception()

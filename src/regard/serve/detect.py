@@ -1,0 +1,76 @@
+"""Which language a text is in: py3langid's character n-grams over 139 languages, and what writing alone tells.
+
+py3langid was chosen since it is kept up, needs no network and no pickle, and takes 5 MB. Of short texts it can tell
+little; so a served language counts as much likelier to be sent to a server than one that it does not translate.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from regard.serve.languages import base
+from regard.text.normalise import normalise
+
+SERVED_ODDS = 50.0  # how much likelier a served language is than another, before anything is read
+LEAST = 0.01  # probability of a language that is worth a mention
+MOST = 5  # languages mentioned
+SAMPLE = 2000  # characters that are enough to tell
+HANGUL_SHARE = 0.3  # of the letters; nobody but Koreans writes them, and Koreans write Latin letters between them
+
+
+@dataclass(frozen=True)
+class Detected:
+    language: str
+    confidence: float
+    """From 0 to 100."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"confidence": self.confidence, "language": self.language}
+
+
+class Detector:
+    """Knows which languages are served; reads its tables when it is first asked."""
+
+    def __init__(self, served: Iterable[str]) -> None:
+        self.served = {base(code): code for code in served}
+
+    @cached_property
+    def _identifier(self) -> Any:
+        from py3langid.langid import MODEL_FILE, LanguageIdentifier  # noqa: PLC0415  # takes a second and 90 MB
+
+        return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+    def candidates(self, text: str) -> list[Detected]:
+        """The languages that a text may be in, the likeliest first; at least one."""
+        ranked = self._ranked(text)
+        likely = [(code, share) for code, share in ranked[:MOST] if share >= LEAST] or ranked[:1]
+        return [Detected(self.served.get(code, code), round(100 * share, 1)) for code, share in likely]
+
+    def best(self, text: str, among: Iterable[str]) -> Detected:
+        """The likeliest of some languages, with the confidence that it has among all."""
+        wanted = {base(code): code for code in among}
+        code, share = next(one for one in [*self._ranked(text), *((code, 0.0) for code in wanted)] if one[0] in wanted)
+        return Detected(wanted[code], round(100 * share, 1))
+
+    def _ranked(self, text: str) -> list[tuple[str, float]]:
+        text = normalise(text[:SAMPLE])
+        letters = [character for character in text if character.isalpha()]
+        hangul = sum(map(is_hangul, letters))
+        if letters and hangul / len(letters) >= HANGUL_SHARE:
+            return [("ko", 1.0)]
+        weighed = [
+            (code, share * (SERVED_ODDS if code in self.served else 1.0))
+            for code, share in self._identifier.rank(text)
+            if code != "ko" or hangul
+        ]
+        total = sum(share for _, share in weighed)
+        order = list(self.served)
+        return sorted(
+            ((code, share / total) for code, share in weighed),
+            key=lambda one: (-one[1], order.index(one[0]) if one[0] in self.served else len(order)),
+        )
+
+
+def is_hangul(letter: str) -> bool:
+    return "가" <= letter <= "힣" or "ㄱ" <= letter <= "ㆎ" or "\u1100" <= letter <= "\u11ff" or "ﾡ" <= letter <= "ￜ"

@@ -1,0 +1,103 @@
+"""A request's fields, in whichever form they come: JSON, urlencoded, multipart, or in the query string.
+
+Fields that are null count as absent. In a form, what may be a list is one if it comes twice. Nothing here costs more
+than the body's size allows, which was limited before it was read.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
+
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from regard.serve.refused import Refused
+
+MOST_FIELDS = 200
+LISTS = ("q", "text", "text[]")
+_SURROGATES = re.compile("[\ud800-\udfff]")
+Fields = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A file in a form."""
+
+    name: str
+    content: bytes
+
+
+async def fields(request: Request, largest_part: int) -> Fields:
+    """What the body says and, where it says nothing, the query string."""
+    query = _pairs(request.scope["query_string"])
+    body = await request.body()
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if not body:
+        given: Fields = {}
+    elif kind == "application/json":
+        given = _json(body)
+    elif kind == "application/x-www-form-urlencoded":
+        given = _pairs(body)
+    elif kind == "multipart/form-data":
+        given = await _multipart(request, largest_part)
+    else:
+        raise Refused(400, "Invalid request: send JSON, or a form that is urlencoded or multipart/form-data")
+    return query | given
+
+
+def clean(text: str) -> str:
+    """Text that can be written as UTF-8."""
+    return _SURROGATES.sub("\ufffd", text)
+
+
+def _json(body: bytes) -> Fields:
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):  # no JSON, no UTF-8, a number of too many digits, or too deep
+        raise Refused(400, "Invalid JSON format") from None
+    if not isinstance(found, dict):
+        raise Refused(400, "Invalid JSON format")
+    return {key: _cleaned(value) for key, value in found.items() if value is not None}
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, list):
+        return [clean(one) if isinstance(one, str) else one for one in value]
+    return clean(value) if isinstance(value, str) else value
+
+
+def _pairs(encoded: bytes) -> Fields:
+    try:
+        pairs = parse_qsl(encoded.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+    except ValueError:
+        raise Refused(400, "Invalid request: too many fields") from None
+    return _gathered(pairs)
+
+
+async def _multipart(request: Request, largest_part: int) -> Fields:
+    try:
+        form = await request.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=largest_part)
+    except HTTPException as error:
+        raise Refused(400, f"Invalid request: {error.detail}") from None
+    try:
+        pairs = [
+            (key, Upload(value.filename or "", await value.read()) if isinstance(value, UploadFile) else value)
+            for key, value in form.multi_items()
+        ]
+    finally:
+        await form.close()
+    return _gathered(pairs)
+
+
+def _gathered(pairs: list[tuple[str, Any]]) -> Fields:
+    found: Fields = {}
+    for key, value in pairs:
+        one = value if isinstance(value, Upload) else clean(str(value)).replace("\r\n", "\n")
+        if key in found and key in LISTS:
+            found[key] = [*(found[key] if isinstance(found[key], list) else [found[key]]), one]
+        else:
+            found.setdefault(key, one)
+    return found

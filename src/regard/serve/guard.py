@@ -1,0 +1,139 @@
+"""What stands before every request: its size, its pace and its rate are checked before anything in it is read; and
+after it: headers that keep a browser safe, a line in the log, a count."""
+
+import asyncio
+import json
+import logging
+import time
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from regard.serve.metrics import Metrics
+from regard.serve.rates import Rates, network
+from regard.serve.refused import Refused, shape
+from regard.serve.settings import Settings
+
+FILES = "/translate_file"
+FREE = ("/health", "/ready", "/metrics")  # asked by machines that watch over this one
+DISCARDED = 4 << 20  # bytes that are read to the end only so that the client reads our answer
+HEADERS = [
+    (b"content-security-policy", b"; ".join((
+        b"default-src 'none'", b"script-src 'self'", b"style-src 'self'", b"img-src 'self' data: blob:",
+        b"font-src 'self'", b"connect-src 'self'", b"manifest-src 'self'", b"form-action 'self'", b"base-uri 'none'",
+        b"frame-ancestors 'none'",
+    ))),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+]  # fmt: skip
+
+log = logging.getLogger("regard.serve")
+
+
+class Guard:
+    """An ASGI application around another."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
+        self.app, self.settings, self.metrics = app, settings, metrics
+        self.rates = Rates(settings.rate)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started, status = time.monotonic(), 500
+
+        async def guarded(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", []), *HEADERS, *_uncached(message)]
+            async with asyncio.timeout(self.settings.body_seconds):
+                await send(message)
+
+        try:
+            try:
+                if scope["path"] not in FREE:
+                    self._check_rate(scope)
+                body = await self._body(scope, receive)
+            except Refused as refused:
+                await _answer(refused, scope, guarded)
+                status = refused.status
+            else:
+                await self.app(scope, _replayed(body, receive), guarded)
+        finally:
+            self._record(scope, status, time.monotonic() - started)
+
+    def _check_rate(self, scope: Scope) -> None:
+        try:
+            self.rates.spend(network(scope["client"][0]) if scope.get("client") else "")
+        except Refused:
+            self.metrics.refused.labels("rate").inc()
+            raise
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        """The whole body, if it is small enough and comes in time."""
+        most = self.settings.file_bytes if scope["path"] == FILES else self.settings.body_bytes
+        declared = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+        large = len(declared) > 18 or int(declared) > most
+        body, size = bytearray(), 0
+        try:
+            async with asyncio.timeout(self.settings.body_seconds):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise Refused(499, "The client has gone")
+                    size += len(message.get("body", b""))
+                    large = large or size > most
+                    if large:
+                        body.clear()
+                    else:
+                        body += message.get("body", b"")
+                    if not message.get("more_body") or size > max(DISCARDED, 2 * most):
+                        break
+        except TimeoutError:
+            self.metrics.refused.labels("slow").inc()
+            raise Refused(408, "The request did not come in time") from None
+        if large:
+            self.metrics.refused.labels("size").inc()
+            raise Refused(413, f"Request body is too large; {most} bytes are allowed")
+        return bytes(body)
+
+    def _record(self, scope: Scope, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", "other")
+        self.metrics.requests.labels(route, str(status)).inc()
+        self.metrics.seconds.labels(route).observe(seconds)
+        log.info("%s %s %d %.0f ms", scope["method"] if route != "other" else "-", route, status, 1000 * seconds)
+
+
+def _uncached(message: Message) -> list[tuple[bytes, bytes]]:
+    """Answers are nobody else's; files of the page say themselves how long they are good."""
+    named = {name.lower() for name, _ in message.get("headers", [])}
+    return [] if {b"etag", b"cache-control"} & named else [(b"cache-control", b"no-store")]
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """The body that was read, and after it whatever comes: that the client has gone."""
+    messages: list[dict[str, Any]] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replayed() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return replayed
+
+
+async def _answer(refused: Refused, scope: Scope, send: Send) -> None:
+    content = json.dumps(shape(scope["path"], refused.sentence)).encode()
+    headers = {
+        "Content-Type": "application/json",
+        "Content-Length": str(len(content)),
+        **({"Connection": "close"} if refused.status in (408, 413) else {}),
+        **refused.headers,
+    }
+    raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": refused.status, "headers": raw})
+    await send({"type": "http.response.body", "body": content})

@@ -1,0 +1,122 @@
+"""The models that are served: which directions they make together, and which of them are in memory."""
+
+import re
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Lock
+
+from regard.decode.load import load
+from regard.decode.translator import Translator
+from regard.errors import UserError
+from regard.model.cost import cost
+from regard.serve.metrics import Metrics
+
+_NAMED = re.compile(r"([A-Za-z]{2,8}(?:_[A-Za-z0-9]{2,8})*)-([A-Za-z]{2,8}(?:_[A-Za-z0-9]{2,8})*)=(.+)", re.DOTALL)
+_TAG = re.compile(r"<2([A-Za-z]{2,8}(?:[-_][A-Za-z0-9]{2,8})*)>")
+
+
+@dataclass(frozen=True)
+class Step:
+    """A direction that one model translates."""
+
+    source: str
+    target: str
+    model: str
+    tag: str | None
+    """What the model is told, if it translates into several languages."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    translator: Translator
+    serial: int
+    """Another one each time that a model is read."""
+
+
+class Models:
+    """Translators by name, read from disk when they are needed, within a limit of memory.
+
+    A name is what `regard.load` takes, or FROM-TO=NAME for a model that does not say its languages.
+    """
+
+    def __init__(self, names: Sequence[str], most_bytes: int, metrics: Metrics) -> None:
+        self.most_bytes, self.metrics = most_bytes, metrics
+        self._bytes: dict[str, int] = {}
+        self._loaded: OrderedDict[str, Loaded] = OrderedDict()
+        self._serial = 0
+        self._lock, self._reading = Lock(), Lock()
+        self.steps: dict[tuple[str, str], Step] = {}
+        for name in names:
+            for step in self._steps(name):
+                self.steps.setdefault((step.source, step.target), step)
+        self.languages = sorted({code for pair in self.steps for code in pair})
+
+    def route(self, source: str, target: str) -> tuple[Step, ...] | None:
+        """The steps from one language to another: one, or two by way of a third; none where the two are the same."""
+        if source == target:
+            return ()
+        if (source, target) in self.steps:
+            return (self.steps[source, target],)
+        between = (code for code in self.languages if (source, code) in self.steps and (code, target) in self.steps)
+        middle = min(between, key=lambda code: (code != "en", code), default=None)
+        return None if middle is None else (self.steps[source, middle], self.steps[middle, target])
+
+    def targets(self, source: str) -> list[str]:
+        return [target for target in self.languages if self.route(source, target) is not None]
+
+    def sources(self, target: str) -> list[str]:
+        """What can be translated into a language, that language itself last."""
+        found = [source for source in self.languages if source != target and self.route(source, target)]
+        return [*found, target]
+
+    def loaded(self, name: str) -> Loaded:
+        with self._lock:
+            if name in self._loaded:
+                self._loaded.move_to_end(name)
+                return self._loaded[name]
+        with self._reading:
+            with self._lock:
+                if name in self._loaded:
+                    return self._loaded[name]
+                self._make_room(self._bytes.get(name, 0))
+            translator = load(name)
+            needed = self._bytes.setdefault(name, _bytes(translator))
+            if needed > self.most_bytes:
+                raise UserError(
+                    f"{name}: takes about {needed:,} bytes, but models may take {self.most_bytes:,}; "
+                    f"allow more with --set memory_bytes={needed}"
+                )
+            with self._lock:
+                self._make_room(needed)
+                self._serial += 1
+                self._loaded[name] = Loaded(translator, self._serial)
+                self.metrics.loads.inc()
+                self.metrics.models.set(len(self._loaded))
+                return self._loaded[name]
+
+    def _make_room(self, needed: int) -> None:
+        while self._loaded and sum(self._bytes[name] for name in self._loaded) + needed > self.most_bytes:
+            self._loaded.popitem(last=False)
+            self.metrics.models.set(len(self._loaded))
+
+    def _steps(self, given: str) -> list[Step]:
+        """The directions of a model, which is read to learn them."""
+        named = _NAMED.fullmatch(given)
+        name = named[3] if named else given
+        translator = self.loaded(name).translator
+        source, target = (
+            (named[1].replace("_", "-"), named[2].replace("_", "-")) if named else translator.saved.languages
+        )
+        tags = [found[1] for tag in translator.source_subwords.tags if (found := _TAG.fullmatch(tag))]
+        if source is None or (target is None and not tags):
+            raise UserError(f"{name}: does not say which languages it translates; say it, such as --model en-de={name}")
+        if tags:
+            return [Step(source, tag, name, tag) for tag in tags if tag != source and (not named or tag == target)]
+        assert target is not None
+        return [Step(source, target, name, None)]
+
+
+def _bytes(translator: Translator) -> int:
+    """The weights as the engine has them, and again as the reference has them when it is asked."""
+    return 2 * cost(translator.saved.config).weights_bytes

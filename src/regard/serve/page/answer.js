@@ -1,0 +1,30 @@
+// A translation that the server gave, and what else it tells of it when asked.
+
+import { ask } from "./server.js";
+
+export function answerOf(q, { source, target }, { translatedText, detectedLanguage }) {
+  const over = new AbortController(); // aborted when the text has changed
+  const asked = { q, source: detectedLanguage?.language ?? source, target };
+  const known = {};
+  const once = (path) => {
+    known[path] ??= ask(path, asked, over.signal).catch((error) => {
+      delete known[path];
+      throw error;
+    });
+    return known[path];
+  };
+  return {
+    ...asked,
+    detected: detectedLanguage ?? null,
+    text: translatedText,
+    over,
+    details: () => once("/details"),
+    look: () => once("/look"),
+    // The numbers of aligned words; unless they are wanted, only if they are here already.
+    async pairs(wanted) {
+      if (over.signal.aborted || !(wanted || known["/details"])) return null;
+      const details = await once("/details").catch(() => null);
+      return details?.translatedText === translatedText ? details.alignment : null;
+    },
+  };
+}

@@ -1,0 +1,166 @@
+// The page begins here: what is typed is translated, and the other parts are told of it.
+
+import { alignment } from "./alignment.js";
+import { answerOf } from "./answer.js";
+import { copy } from "./copy.js";
+import { files } from "./files.js";
+import { insidePanel } from "./inside.js";
+import { languageMenus } from "./languages.js";
+import { othersPanel } from "./others.js";
+import { pane } from "./pane.js";
+import { programPanel } from "./program.js";
+import { ask, hasKey, newest, Trouble, useKey } from "./server.js";
+import { figure, say } from "./strings.js";
+import { sayStatic, switches } from "./switches.js";
+import { tabs } from "./tabs.js";
+import { troubleIn } from "./trouble.js";
+
+const TYPING = 250; // milliseconds without a key, after which a text is translated
+const SETTLED = 400; // and after which more is asked about its translation
+
+const find = (id) => document.getElementById(id);
+const [given, shown] = [pane(find("given")), pane(find("answer"))];
+const trouble = troubleIn(find("trouble"));
+const request = newest();
+let settings, menus, panels;
+let answer = null;
+let typing, settling;
+
+const length = () => [...given.field.value].length; // as Python counts
+const isLong = () => settings && length() > settings.charLimit;
+
+function translate() {
+  if (!menus) return;
+  outdate();
+  const q = given.field.value;
+  trouble.clear();
+  if (!q.trim() || isLong()) {
+    request.stop();
+    find("answer").ariaBusy = false;
+    if (isLong()) return trouble.show(new Trouble("long", { limit: settings.charLimit }));
+    return show(null);
+  }
+  const asked = { ...menus.chosen };
+  find("answer").ariaBusy = true;
+  request.run(
+    (signal) => ask("/translate", { q, ...asked }, signal),
+    (found) => {
+      find("answer").ariaBusy = false;
+      trouble.clear();
+      show(answerOf(q, asked, found));
+    },
+    (error) => {
+      find("answer").ariaBusy = false;
+      trouble.show(error, translate);
+    },
+  );
+}
+
+function show(found) {
+  answer?.over.abort();
+  answer = found;
+  find("answer").classList.remove("stale");
+  shown.set(answer?.text ?? "");
+  shown.field.lang = answer?.target ?? "";
+  find("copy").hidden = !answer;
+  menus.detect(answer?.detected ?? null);
+  remark();
+  find("said").textContent = answer ? say().translated(menus.called(answer.target), answer.text) : "";
+  clearTimeout(settling);
+  settling = setTimeout(panels.show, answer ? SETTLED : 0);
+}
+
+function remark() {
+  const already = answer && answer.source === answer.target;
+  find("remark").textContent = already ? say().already(menus.called(answer.target)) : "";
+}
+
+function count() {
+  const [now, most] = [length(), settings?.charLimit].map((number) => (number === undefined ? "" : figure(number)));
+  find("count").textContent = settings ? say().count(now, most) : "";
+  find("count").title = settings ? say().counted(now, most) : "";
+  find("count").classList.toggle("over", Boolean(isLong()));
+  find("clear").hidden = !given.field.value;
+}
+
+// What is shown is no longer the translation of what was typed.
+function outdate() {
+  answer?.over.abort();
+  find("answer").classList.toggle("stale", Boolean(answer));
+  clearTimeout(typing);
+  clearTimeout(settling);
+}
+
+function changed() {
+  outdate();
+  count();
+  if (panels?.chosen() === "program") panels.show();
+  typing = setTimeout(translate, given.field.value.trim() ? TYPING : 0);
+}
+
+function swap() {
+  const back = menus.backwards();
+  if (!back) return;
+  const text = answer && !answer.over.signal.aborted ? answer.text : given.field.value;
+  given.set(text);
+  count();
+  menus.change(back);
+}
+
+function sayAll() {
+  sayStatic();
+  count();
+  trouble.say();
+  if (!menus) return;
+  menus.say();
+  remark();
+  panels.show();
+}
+
+async function begin() {
+  let languages;
+  try {
+    [settings, languages] = await Promise.all([ask("/frontend/settings"), ask("/languages")]);
+  } catch (error) {
+    return trouble.show(error, begin);
+  }
+  menus = languageMenus(languages, settings.language.target.code, translate);
+  const place = find("panel");
+  const [others, inside, program] = [
+    othersPanel(place),
+    insidePanel(place, menus.called),
+    programPanel(place, settings.keyRequired),
+  ];
+  panels = tabs({
+    others: () => others(answer),
+    inside: () => inside(answer),
+    program: () => program({ q: given.field.value, ...menus.chosen }),
+  });
+  find("key").hidden = !settings.keyRequired || hasKey();
+  files(menus.chosen, settings.supportedFilesFormat, () => menus.called(menus.chosen.target));
+  sayAll();
+  translate();
+}
+
+given.field.addEventListener("input", changed);
+given.field.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) translate();
+});
+find("clear").addEventListener("click", () => {
+  given.set("");
+  changed();
+  given.field.focus();
+});
+find("swap").addEventListener("click", swap);
+find("copy").addEventListener("click", () => copy(answer.text, find("copy")));
+document.addEventListener("key-wanted", () => (find("key").hidden = false));
+find("key").addEventListener("submit", (event) => {
+  event.preventDefault();
+  useKey(find("secret").value.trim());
+  find("key").hidden = true;
+  translate();
+});
+alignment(given, shown, async (wanted) => answer?.pairs(wanted));
+switches(sayAll);
+sayStatic();
+begin();

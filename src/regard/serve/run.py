@@ -1,0 +1,123 @@
+"""Listen, serve, and stop with the work in hand done."""
+
+import asyncio
+import logging
+import signal
+import socket
+import time
+from types import FrameType
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from regard.errors import UserError
+from regard.serve.app import create_app
+from regard.serve.desk import Desk
+
+BACKLOG = 2048  # connections that wait to be taken
+LONGEST_HEAD = 64 << 10  # bytes of a request line and its headers; a query string may hold a text
+
+
+class Server(uvicorn.Server):
+    """A server that says it is not ready, finishes what it has begun, and then stops listening."""
+
+    def __init__(self, config: uvicorn.Config, desk: Desk) -> None:
+        super().__init__(config)
+        self.desk = desk
+        self.asked: float | None = None
+        """When it was asked to stop."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self.asked is not None or sig == signal.SIGINT:
+            super().handle_exit(sig, frame)
+            return
+        self.asked = time.monotonic()
+        self.desk.draining = True
+
+    async def on_tick(self, counter: int) -> bool:
+        if self.asked is not None:
+            patience = self.desk.settings.drain_seconds
+            if not self.desk.at_work or time.monotonic() - self.asked > patience:
+                return True
+        return await super().on_tick(counter)
+
+
+class Patient(H11Protocol):
+    """Connections on which no whole head of a request comes in time are closed. No address is logged."""
+
+    head_timer: asyncio.TimerHandle | None = None
+    head_seconds = 20.0
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.access_log = False  # a query string may hold a text
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._stop_waiting()
+        elif self.head_timer is None:
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        self.head_timer = self.loop.call_later(self.head_seconds, self.transport.close)
+
+    def _stop_waiting(self) -> None:
+        if self.head_timer is not None:
+            self.head_timer.cancel()
+            self.head_timer = None
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A socket that listens there; port 0 for any that is free."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UserError(f"{host}:{port}: can't listen there ({reason}); choose another --port or --host") from None
+    return listener
+
+
+def server(desk: Desk, **more: Any) -> Server:
+    """A server that has yet to be given its socket."""
+    settings = desk.settings
+    protocol = type("Protocol", (Patient,), {"head_seconds": settings.body_seconds})
+    config = uvicorn.Config(
+        create_app(desk),
+        http=protocol,
+        ws="none",
+        lifespan="off",
+        backlog=BACKLOG,
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        proxy_headers=settings.proxy is not None,
+        forwarded_allow_ips=settings.proxy,
+        limit_concurrency=settings.connections,
+        timeout_graceful_shutdown=2,
+        h11_max_incomplete_event_size=LONGEST_HEAD,
+        **more,
+    )
+    return Server(config, desk)
+
+
+def serve(desk: Desk, listener: socket.socket) -> None:
+    """Serve until asked to stop."""
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)
+    try:
+        server(desk).run(sockets=[listener])
+    finally:
+        desk.close()

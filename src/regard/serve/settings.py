@@ -1,0 +1,62 @@
+"""How much a server takes on: every limit, with a default that suits one small machine."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from regard.config import Frozen
+
+Count = Annotated[int, Field(gt=0)]
+Amount = Annotated[int, Field(ge=0)]
+Seconds = Annotated[float, Field(gt=0)]
+
+
+class Settings(Frozen):
+    """What `regard serve --set KEY=VALUE` sets."""
+
+    body_bytes: Count = 128 << 10
+    """Of a request, before anything in it is read."""
+    file_bytes: Count = 1 << 20
+    """The same for a file to translate."""
+    texts: Count = 50
+    """In a request."""
+    characters: Count = 5000
+    """Of a text, as it came."""
+    alternatives: Amount = 10
+    """Translations of a text that may be asked for besides the best."""
+    look_characters: Count = 500
+    """Of a text to look inside of, which costs more than to translate it."""
+
+    queue_tokens: Count = 8192
+    """Source tokens that wait to be translated; what would be more is refused at once."""
+    batch_tokens: Count = 1024
+    """Source tokens translated together."""
+    join_seconds: Annotated[float, Field(ge=0)] = 0.003
+    """How long the first of a batch waits for others."""
+    requests: Count = 128
+    """Under way at once; more are refused at once."""
+    connections: Count = 1000
+    deadline: Seconds = 30.0
+    """Seconds for a request; what is not done by then is given up."""
+    file_deadline: Seconds = 300.0
+    body_seconds: Seconds = 20.0
+    """For the head of a request to come, for its body, and for each part of the answer to be taken."""
+    drain_seconds: Seconds = 25.0
+    """For the work in hand when the server is asked to stop."""
+
+    rate: Amount = 6000
+    """Requests a minute from one address; 0 for any number."""
+    key_rate: Amount = 6000
+    """Requests a minute with one key; 0 for any number."""
+    quota: Amount = 0
+    """Characters for each key, counted since the server started; 0 for any number."""
+
+    memory_bytes: Count = 2 << 30
+    """For models; the one that was used longest ago makes room."""
+    cache_bytes: Amount = 64 << 20
+    """For the translations of recent sentences."""
+    kept_bytes: Count = 64 << 20
+    """For translated files that wait to be fetched."""
+    kept_seconds: Seconds = 1800.0
+    proxy: str | None = None
+    """The address of a proxy that is believed when it says for whom it asks (X-Forwarded-For)."""

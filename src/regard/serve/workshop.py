@@ -1,0 +1,96 @@
+"""Texts in, translations out, along a route of models: what a request's thread does. It is what `regard translate`
+does, but for the engine, which waits in the queue and looks in the cache first."""
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from regard.decode.translator import Options, Translator
+from regard.documents.placement import Pairs
+from regard.documents.segment import Piece, Segment, Translated, rebuild, segments
+from regard.serve.batcher import Batcher, Queued
+from regard.serve.cache import Cache, Remembering
+from regard.serve.metrics import Metrics
+from regard.serve.models import Models, Step
+from regard.serve.ticket import Ticket
+
+Route = Sequence[Step]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A translated text."""
+
+    text: str
+    alternatives: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Workshop:
+    models: Models
+    batcher: Batcher
+    cache: Cache
+    metrics: Metrics
+
+    def translator(self, step: Step, ticket: Ticket) -> Translator:
+        """A step's translator for one request: the same model, behind the cache and the queue."""
+        loaded = self.models.loaded(step.model)
+        own = copy(loaded.translator)
+        queued = Queued(self.batcher, loaded.translator.engine, ticket)
+        own.engine = Remembering(queued, self.cache, loaded.serial, self.metrics)
+        return own
+
+    def translate(
+        self, route: Route, texts: Sequence[str], ticket: Ticket, *, alternatives: int = 0, split: bool = True
+    ) -> list[Answer]:
+        """Translate texts; alternatives are the last step's."""
+        if not route:
+            return [Answer(text) for text in texts]
+        *before, last = route
+        for step in before:
+            texts = self.translator(step, ticket).translate(texts, Options(target=step.tag, split=split))
+        translator, options = self.translator(last, ticket), Options(target=last.tag, split=split)
+        best = translator.translate(texts, options)
+        if not alternatives:
+            return list(map(Answer, best))
+        found = translator.window(texts, replace(options, n_best=alternatives + 1))
+        return [
+            Answer(text, _others(text, [one.option(number) for number in range(one.options)], alternatives))
+            for text, one in zip(best, found, strict=True)
+        ]
+
+    def documents(self, route: Route, taken: Sequence[Sequence[Piece]], ticket: Ticket) -> list[str]:
+        """Translate documents that were taken into pieces; their structure stays."""
+        found = iter(self._segments(route, [segment for pieces in taken for segment in segments(pieces)], ticket))
+        return [rebuild(pieces, islice(found, len(segments(pieces)))) for pieces in taken]
+
+    def _segments(self, route: Route, found: Sequence[Segment], ticket: Ticket) -> list[Translated]:
+        """A translation for each segment, with an alignment for those that have marks in them."""
+        done = [Translated(segment.text, identity(segment.text)) for segment in found]
+        for step in route:
+            translator = self.translator(step, ticket)
+            for aligned in (False, True):
+                numbers = [number for number, segment in enumerate(found) if segment.aligned == aligned]
+                options = Options(target=step.tag, alignment=aligned and translator.has_weights)
+                texts = [done[number].text for number in numbers]
+                for number, one in zip(numbers, translator.stream(texts, options), strict=True):
+                    done[number] = Translated(one.text, through(done[number].pairs, one.pairs))
+        return done
+
+
+def _others(best: str, texts: Sequence[str], most: int) -> tuple[str, ...]:
+    """What is not the best and does not come twice."""
+    return tuple(islice((text for text in dict.fromkeys(texts) if text != best), most))
+
+
+def identity(text: str) -> Pairs:
+    return tuple((number, number) for number in range(len(text.split())))
+
+
+def through(first: Pairs | None, second: Pairs | None) -> Pairs | None:
+    """An alignment by way of a middle language."""
+    if first is None or second is None:
+        return None
+    origin = {middle: source for source, middle in first}
+    return tuple((origin[middle], target) for middle, target in second if middle in origin)

@@ -1,0 +1,36 @@
+"""Tiny models that nobody trained, in three directions, and a server for the tests that change nothing about it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from tests.decode.conftest import like_trained, saved, subwords  # noqa: F401
+from tests.serve.running import Running, running
+
+from regard.config import Config
+from regard.model.build import build
+from regard.model.saved import Saved, save_model
+
+
+@pytest.fixture(scope="session")
+def folders(saved: Saved, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:  # noqa: F811
+    """Models by direction; en to fr goes by way of de."""
+    place = tmp_path_factory.mktemp("served")
+    found = {}
+    for seed, (source, target) in enumerate((("en", "de"), ("de", "en"), ("de", "fr"))):
+        torch.manual_seed(seed)
+        model = build(saved.config).eval().requires_grad_(False)
+        model.projection_VD.mul_(3.0)
+        like_trained(model)
+        folder: Path = place / f"{source}-{target}"
+        config = Config(model=saved.config, decode=saved.decode)
+        save_model(folder, model, config, saved.subwords, languages=(source, target))
+        found[f"{source}-{target}"] = str(folder)
+    return found
+
+
+@pytest.fixture(scope="session")
+def served(folders: dict[str, str]) -> Iterator[Running]:
+    with running(*folders.values()) as found:
+        yield found

@@ -1,0 +1,132 @@
+"""A real server on loopback, in a thread of this process, and a client that speaks to it."""
+
+import http.client
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from regard.decode.engines import Engine, Progress, Request, quiet
+from regard.decode.hypothesis import Hypothesis
+from regard.serve.desk import Desk
+from regard.serve.keys import Keys
+from regard.serve.run import Server, bound, server
+from regard.serve.settings import Settings
+
+BOUNDARY = "a-line-that-no-text-has"
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.content)
+
+
+@dataclass(frozen=True)
+class Running:
+    """A server that listens."""
+
+    desk: Desk
+    server: Server
+    port: int
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
+
+    def ask(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Answer:
+        return ask(self.port, method, path, body, **headers)
+
+    def get(self, path: str, **headers: str) -> Answer:
+        return self.ask("GET", path, **headers)
+
+    def post(self, path: str, fields: Any, **headers: str) -> Answer:
+        """As JSON."""
+        return self.ask("POST", path, json.dumps(fields).encode(), **{"Content-Type": "application/json", **headers})
+
+    def post_form(self, path: str, fields: Mapping[str, Any], **headers: str) -> Answer:
+        form = {"Content-Type": "application/x-www-form-urlencoded", **headers}
+        return self.ask("POST", path, urlencode(fields, doseq=True).encode(), **form)
+
+    def post_multipart(self, path: str, fields: Mapping[str, Any], files: Mapping[str, tuple[str, bytes]]) -> Answer:
+        return self.ask("POST", path, multipart(fields, files), **{"Content-Type": MULTIPART})
+
+    def figure(self, name: str) -> float:
+        """A figure of /metrics, by its name and labels."""
+        lines = self.get("/metrics").content.decode().splitlines()
+        return sum(float(line.rpartition(" ")[2]) for line in lines if line.rpartition(" ")[0] == name)
+
+
+MULTIPART = f"multipart/form-data; boundary={BOUNDARY}"
+
+
+def ask(port: int, method: str, path: str, body: bytes | None = None, **headers: str) -> Answer:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        connection.request(method, path, body, headers)
+        response = connection.getresponse()
+        return Answer(response.status, {key.lower(): value for key, value in response.getheaders()}, response.read())
+    finally:
+        connection.close()
+
+
+def multipart(fields: Mapping[str, Any], files: Mapping[str, tuple[str, bytes]]) -> bytes:
+    parts = [f'Content-Disposition: form-data; name="{name}"\r\n\r\n{value}'.encode() for name, value in fields.items()]
+    for name, (filename, content) in files.items():
+        head = f'Content-Disposition: form-data; name="{name}"; filename="{filename}"\r\n'
+        parts.append(f"{head}Content-Type: application/octet-stream\r\n\r\n".encode() + content)
+    between = f"\r\n--{BOUNDARY}\r\n".encode()
+    return between[2:] + between.join(parts) + f"\r\n--{BOUNDARY}--\r\n".encode()
+
+
+@contextmanager
+def running(*models: str, keys: Keys | None = None, **settings: Any) -> Iterator[Running]:
+    desk = Desk(models, Settings(**{"rate": 0, **settings}), keys)
+    listener = bound("127.0.0.1", 0)
+    own = server(desk)
+    thread = threading.Thread(target=own.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        yield Running(desk, own, listener.getsockname()[1])
+    finally:
+        own.should_exit = True
+        thread.join()
+        desk.close()
+
+
+class Gated:
+    """An engine that waits to be let through, so that a test can see what happens meanwhile."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.gate = threading.Event()
+        self.entered = 0
+        """How often it was asked."""
+        self.searched: list[list[int]] = []
+
+    def search(self, sources: Any, request: Request, progress: Progress = quiet) -> list[list[Hypothesis]]:
+        self.entered += 1
+        assert self.gate.wait(60)
+        self.searched += [list(source) for source in sources]
+        return self.engine.search(sources, request, progress)
+
+
+@contextmanager
+def gated(running: Running, model: str) -> Iterator[Gated]:
+    """The engine of a model behind a gate, which opens at the end."""
+    translator = running.desk.models.loaded(model).translator
+    gate = Gated(translator.engine)
+    translator.engine = gate
+    try:
+        yield gate
+    finally:
+        gate.gate.set()
+        translator.engine = gate.engine

@@ -1,0 +1,45 @@
+from regard.config import DecodeConfig
+from regard.decode.engines import Progress, Request, quiet
+from regard.decode.hypothesis import Hypothesis
+from regard.serve.cache import Cache, Remembering
+from regard.serve.metrics import Metrics
+
+REQUEST = Request(DecodeConfig())
+
+
+class Echo:
+    """An engine that says what it read."""
+
+    def __init__(self) -> None:
+        self.read: list[list[int]] = []
+
+    def search(self, sources, request: Request, progress: Progress = quiet) -> list[list[Hypothesis]]:  # type: ignore[no-untyped-def]
+        self.read += [list(source) for source in sources]
+        return [[Hypothesis(tuple(source), 0.0, 0.0, ())] for source in sources]
+
+
+def test_only_what_is_new_is_searched() -> None:
+    engine, cache = Echo(), Cache(1 << 20)
+    remembering = Remembering(engine, cache, 1, Metrics())
+    assert [one[0].tokens for one in remembering.search([[5], [6], [5]], REQUEST)] == [(5,), (6,), (5,)]
+    assert [one[0].tokens for one in remembering.search([[7], [6]], REQUEST)] == [(7,), (6,)]
+    assert engine.read == [[5], [6], [7]]
+    remembering.search([[5]], Request(DecodeConfig(), n_best=2))
+    Remembering(engine, cache, 2, Metrics()).search([[5]], REQUEST)
+    assert engine.read == [[5], [6], [7], [5], [5]]
+
+
+def test_memory_is_bounded() -> None:
+    engine, cache = Echo(), Cache(10_000)
+    remembering = Remembering(engine, cache, 1, Metrics())
+    for token in range(100):
+        remembering.search([[token], [0]], REQUEST)
+        assert cache.bytes <= 10_000
+    assert engine.read.count([0]) == 1
+    remembering.search([[1], [99]], REQUEST)
+    assert (engine.read.count([1]), engine.read.count([99])) == (2, 1)
+    remembering.search([list(range(1000))], REQUEST)
+    assert cache.bytes <= 10_000
+    nothing = Cache(0)
+    Remembering(engine, nothing, 1, Metrics()).search([[1]], REQUEST)
+    assert nothing.bytes == 0

@@ -1,0 +1,99 @@
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from tests.serve.running import Running, running
+
+from regard.decode.load import load
+from regard.decode.translator import Options
+from regard.serve.keys import new_key, read_keys
+
+TEXTS = ["The old woman sees 12 apples. 사과를 봅니다!", "", "A teacher 👩\u200d👧 שלום."]
+
+
+def test_texts_in_every_form(served: Running, folders: dict[str, str]) -> None:
+    wanted = {
+        "translations": [
+            {"detected_source_language": "EN", "text": text, "billed_characters": len(source)}
+            for source, text in zip(TEXTS, load(folders["en-de"]).translate(TEXTS), strict=True)
+        ]
+    }
+    fields = {"text": TEXTS, "source_lang": "EN", "target_lang": "DE"}
+    ignored = {"formality": "more", "glossary_id": None, "show_billed_characters": True, "context": "x"}
+    assert served.post("/v2/translate", {**fields, **ignored}).json == wanted
+    assert served.post_form("/v2/translate", fields).json == wanted
+    assert (
+        served.post_form(
+            "/v2/translate", {"text[]": TEXTS, **{k: fields[k] for k in ("source_lang", "target_lang")}}
+        ).json
+        == wanted
+    )
+    assert served.get(f"/v2/translate?{urlencode(fields, doseq=True)}").json == wanted
+    assert served.ask("POST", f"/v2/translate?{urlencode(fields, doseq=True)}").json == wanted
+
+
+def test_options(served: Running, folders: dict[str, str]) -> None:
+    translator, text = load(folders["en-de"]), "The old woman. A teacher finds bicycles!"
+    whole = served.post("/v2/translate", {"text": [text], "target_lang": "de", "split_sentences": "0"}).json
+    assert whole["translations"][0]["text"] == translator.translate(text, Options(split=False))
+    tagged = served.post("/v2/translate", {"text": ["<p>The man.</p>"], "target_lang": "de", "tag_handling": "html"})
+    assert tagged.json["translations"][0]["text"] == f"<p>{translator.translate('The man.')}</p>"
+    german = "Das Mädchen sucht große Bücher im Schnee und zählt die Wörter."
+    found = served.post("/v2/translate", {"text": [german], "target_lang": "EN-US"}).json["translations"][0]
+    assert found["detected_source_language"] == "DE"
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"target_lang": "DE"}, "Parameter 'text' not specified."),
+        ({"text": ["x"]}, "Parameter 'target_lang' not specified."),
+        ({"text": ["x"], "target_lang": "XX"}, "Value for 'target_lang' not supported."),
+        ({"text": ["x"], "target_lang": "DE", "source_lang": "??"}, "Value for 'source_lang' not supported."),
+        ({"text": ["x"], "target_lang": "DE", "tag_handling": "rtf"}, "Value for 'tag_handling' not supported."),
+        ({"text": [1], "target_lang": "DE"}, "Invalid request: text parameter is not a string"),
+    ],
+)
+def test_mistakes_are_told(served: Running, fields: dict[str, object], sentence: str) -> None:
+    answer = served.post("/v2/translate", fields)
+    assert (answer.status, answer.json) == (400, {"message": sentence})
+
+
+def test_languages(served: Running) -> None:
+    assert served.get("/v2/languages").json == [
+        {"language": "EN", "name": "English"},
+        {"language": "DE", "name": "German"},
+    ]
+    targets = served.get("/v2/languages?type=target").json
+    assert [one["language"] for one in targets] == ["DE", "EN-GB", "EN-US", "FR"]
+    assert not any(one["supports_formality"] for one in targets)
+    assert served.get("/v2/languages?type=both").status == 400
+    assert served.get("/v2/nothing").json == {"message": "Not Found"}
+
+
+def test_keys_and_quota(folders: dict[str, str], tmp_path: Path) -> None:
+    file = tmp_path / "keys.txt"
+    mine, theirs = new_key(file, "me"), new_key(file, "them")
+    fields = {"text": ["The man."], "target_lang": "DE"}
+    with running(folders["en-de"], keys=read_keys(file), quota=20) as served:
+        header = {"Authorization": f"DeepL-Auth-Key {mine}"}
+        assert served.post("/v2/translate", fields, **header).status == 200
+        assert served.post_form("/v2/translate", {**fields, "auth_key": mine}).status == 200
+        assert served.get("/v2/usage", **header).json == {"character_count": 16, "character_limit": 20}
+        spent = served.post("/v2/translate", fields, **header)
+        assert (spent.status, spent.json) == (456, {"message": "Quota exceeded"})
+        assert served.get("/v2/usage", Authorization=f"DeepL-Auth-Key {theirs}").json["character_count"] == 0
+        for wrong in ({}, {"Authorization": "DeepL-Auth-Key wrong"}, {"Authorization": mine}):
+            answer = served.post("/v2/translate", fields, **wrong)
+            assert answer.status == 403
+            assert "Forbidden" in answer.json["message"]
+        libre = {"q": "The man.", "source": "en", "target": "de"}
+        assert served.post("/translate", libre).json == {
+            "error": "Please contact the server operator to get an API key"
+        }
+        assert served.post("/translate", libre).status == 400
+        assert served.post("/translate", {**libre, "api_key": "wrong"}).json == {"error": "Invalid API key"}
+        assert served.post("/translate", {**libre, "api_key": "wrong"}).status == 403
+        assert served.post("/translate", {**libre, "api_key": theirs}).status == 200
+        assert served.get("/languages").status == 200
+        assert served.get("/frontend/settings").json["keyRequired"] is True

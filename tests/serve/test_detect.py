@@ -1,0 +1,51 @@
+import pytest
+
+from regard.serve.detect import Detector
+
+
+@pytest.fixture(scope="module")
+def detector() -> Detector:
+    return Detector(["en", "de", "ko", "zh-Hans"])
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Hello", "en"),
+        ("hi", "en"),
+        ("Two dogs play.", "en"),
+        ("Guten Tag", "de"),
+        ("Danke", "de"),
+        ("안녕하세요", "ko"),
+        ("ㅋㅋ", "ko"),
+        ("나는 school에 간다", "ko"),
+        ("\u1112\u1161\u11ab\u1100\u1173\u11af", "ko"),  # decomposed
+        ("이 문장은 한국어로 쓰였습니다.", "ko"),
+        ("你好，今天天气很好。", "zh-Hans"),
+        ("こんにちは、元気ですか。", "ja"),
+        ("שלום, מה שלומך?", "he"),
+        ("Это предложение написано по-русски.", "ru"),
+    ],
+)
+def test_languages(detector: Detector, text: str, language: str) -> None:
+    assert detector.candidates(text)[0].language == language
+
+
+def test_confidence(detector: Detector) -> None:
+    sure, unsure = detector.candidates("Das ist ein ganz gewöhnlicher deutscher Satz."), detector.candidates("x")
+    assert sure[0].confidence > 99
+    assert unsure[0].confidence < 50
+    assert all(0 <= one.confidence <= 100 for one in sure + unsure)
+    assert [one.confidence for one in unsure] == sorted((one.confidence for one in unsure), reverse=True)
+
+
+@pytest.mark.parametrize("text", ["", " ", "12345", "😀👩\u200d👧", "a" + "\u0301\u0323" * 2500, "\ufffd"])
+def test_texts_that_tell_nothing(detector: Detector, text: str) -> None:
+    assert detector.candidates(text)
+    assert detector.best(text, ["de"]).language == "de"
+
+
+def test_the_best_of_some(detector: Detector) -> None:
+    assert detector.best("안녕하세요", ["en", "de"]).confidence == 0
+    assert detector.best("Das ist gut.", ["en", "de"]).language == "de"
+    assert detector.best("你好", ["zh-Hans"]).language == "zh-Hans"

@@ -1,0 +1,55 @@
+import pytest
+
+from regard.errors import UserError
+from regard.serve.languages import name, pattern, served
+from regard.serve.metrics import Metrics
+from regard.serve.models import Models
+
+
+def test_routes(folders: dict[str, str]) -> None:
+    models = Models(list(folders.values()), 1 << 30, Metrics())
+    assert models.languages == ["de", "en", "fr"]
+    assert models.route("en", "en") == ()
+    direct, twice = models.route("en", "de"), models.route("en", "fr")
+    assert direct is not None
+    assert twice is not None
+    assert [step.model for step in direct] == [folders["en-de"]]
+    assert [step.model for step in twice] == [folders["en-de"], folders["de-fr"]]
+    assert models.route("fr", "en") is None
+    assert models.sources("fr") == ["de", "en", "fr"]
+
+
+def test_the_model_used_longest_ago_makes_room(folders: dict[str, str]) -> None:
+    one, two, three = folders.values()
+    metrics = Metrics()
+    needed = Models([one], 1 << 30, Metrics())._bytes[one]
+    models = Models([one, two, three], 2 * needed, metrics)
+    assert list(models._loaded) == [two, three]
+    models.loaded(two)
+    serial = models.loaded(one).serial
+    assert list(models._loaded) == [two, one]
+    assert models.loaded(one).serial == serial
+    assert metrics.registry.get_sample_value("regard_models_loaded") == 2
+    assert metrics.registry.get_sample_value("regard_model_loads_total") == 4
+    with pytest.raises(UserError, match=f"allow more with --set memory_bytes={needed}"):
+        Models([one], needed - 1, Metrics())
+
+
+def test_languages_that_are_given(folders: dict[str, str]) -> None:
+    path = folders["en-de"]
+    assert list(Models([f"pt_BR-ko={path}"], 1 << 30, Metrics()).steps) == [("pt-BR", "ko")]
+    with pytest.raises(UserError, match="no such folder"):
+        Models(["en-de=nowhere"], 1 << 30, Metrics())
+
+
+def test_codes() -> None:
+    codes = ["en", "zh-Hans", "ko"]
+    spelt = {"EN": "en", "en-US": "en", "en_gb": "en", "ZH-hans": "zh-Hans", "Ko": "ko"}
+    for given, meant in spelt.items():
+        assert served(given, codes) == meant
+    for given in ("zh", "e", "", "en-", "en us", "Ｅｎ", "ko" * 100):
+        assert served(given, codes) is None
+    import re
+
+    assert all(re.match(pattern(codes), given) for given in spelt)
+    assert (name("ko"), name("PT-br"), name("tlh")) == ("Korean", "Portuguese", "tlh")
