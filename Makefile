@@ -1,10 +1,17 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-EXTRAS := benchmark,demo,dev,onnx,paper,tensorboard
+EXTRAS := benchmark,demo,dev,onnx,paper,serve,tensorboard
 
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+# The tests of pages need a Chromium, and are skipped where there is none: Debian's, if it may be installed here.
+define CHROMIUM
+command -v chromium > /dev/null || { test "$$(id -u)" = 0 && command -v apt-get > /dev/null && \
+  { apt-get update; DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends chromium; } > /dev/null 2>&1; } || \
+  echo 'There is no Chromium here, so the tests of pages will be skipped; install one and they will run.'
+endef
 
 .PHONY: setup demo test test-slow check format clean
 
@@ -15,6 +22,7 @@ $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet torch
 	$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS)]'
+	@$(CHROMIUM)
 	@touch $(READY)
 
 demo: setup

@@ -18,6 +18,7 @@ _PUBLIC = {
     "Prepared": "regard.data.prepared",
     "prepare": "regard.data.prepare",
     "load": "regard.decode.load",
+    "load_parser": "regard.decode.load",
     "load_model": "regard.model.saved",
     "save_model": "regard.model.saved",
 }

@@ -10,7 +10,24 @@ from typing import Annotated
 
 import typer
 
-from regard.cli import average, corpora, demo, evaluate, export, import_, model, prepare, runs, score, train, translate
+from regard.cli import (
+    average,
+    corpora,
+    demo,
+    evaluate,
+    export,
+    import_,
+    look,
+    model,
+    paper,
+    parse,
+    prepare,
+    runs,
+    score,
+    serve,
+    train,
+    translate,
+)
 from regard.cli.variadic import VariadicCommand
 
 app = typer.Typer(
@@ -25,13 +42,17 @@ app.add_typer(corpora.app, name="corpora")
 app.command("prepare", cls=VariadicCommand)(prepare.prepare)
 app.command("train")(train.train)
 app.command("translate")(translate.translate)
+app.command("parse")(parse.parse)
 app.command("evaluate")(evaluate.evaluate)
 app.command("score")(score.score)
 app.command("average")(average.average)
+app.command("serve")(serve.serve)
 app.command("export")(export.export)
 app.command("import")(import_.import_)
 app.command("runs")(runs.runs)
 app.command("model")(model.model)
+app.command("look")(look.look)
+app.add_typer(paper.app, name="paper")
 app.command("demo")(demo.demo)
 
 
