@@ -200,6 +200,22 @@ def test_the_counter_and_its_limit(open_page: Open, folders: dict[str, str], tra
         expect(shown.locator("#panel .trouble")).to_have_text("This is too long: 10 characters are allowed.")
 
 
+def test_a_long_text_leaves_the_rest_in_sight(open_page: Open) -> None:
+    """It scrolls in its own place, and the words behind it with it."""
+    shown = open_page()
+    shown.fill("#text", "A teacher finds bicycles. " * 190)
+    expect(shown.locator("#translation")).not_to_have_value("")
+    expect(shown.locator("#count")).to_be_in_viewport()
+    expect(shown.locator("#copy")).to_be_in_viewport()
+    shown.press("#text", "Control+End")
+    point(shown, "given", 3)
+    last = shown.locator("#given [data-word]").last
+    last.scroll_into_view_if_needed()
+    assert last.text_content() == "bicycles."
+    heights = shown.eval_on_selector_all("#given .sheet > *", "both => both.map((one) => one.offsetHeight)")
+    assert heights[0] == heights[1] > 900
+
+
 def test_alternatives_with_scores(open_page: Open, translator: Translator) -> None:
     shown = open_page()
     write(shown, TEXT, translator.translate(TEXT))
@@ -491,6 +507,10 @@ def test_all_views_and_saving_under_the_strict_policy(
     for tab, drawn in (("search", ".tree"), ("next", ".bars"), ("positions", ".heat"), ("attention", ".lines")):
         shown.click(f"[data-tab={tab}]")
         expect(shown.locator(f"#panel {drawn}")).to_be_visible()
+    shown.click('[aria-label="Decoder, layer 2, head 1"]')
+    shown.click("#tab-others")
+    shown.click("#tab-inside")
+    assert shown.text_content(".chosen h3") == "Decoder, layer 2, head 1", "it is as it was left"
     files = {}
     for form in ("SVG", "PNG", "HTML"):
         with shown.expect_download() as download:

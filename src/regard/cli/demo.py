@@ -36,7 +36,8 @@ def demo(
     started = perf_counter()
     if not as_json:
         for name, model in bundled().items():
-            typer.echo("\n\n".join([f"Translated by {name}:", *translated(model)]) + "\n")
+            if shown := translated(model):
+                typer.echo("\n\n".join([f"Translated by {name}:", *shown]) + "\n")
     figures = _learn(out, steps, started, say=not as_json)
     if as_json:
         typer.echo(json.dumps(figures, ensure_ascii=False))

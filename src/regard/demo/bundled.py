@@ -7,6 +7,7 @@ from regard.decode.translation import Translation
 from regard.decode.translator import Options
 from regard.decode.words import words
 from regard.look.alignment_grid import alignment_grid
+from regard.model.description import load_description
 
 SENTENCES = {
     "en": ("Two dogs are playing in the snow.", "A woman in a red coat is reading a book."),
@@ -17,6 +18,8 @@ SENTENCES = {
 
 def translated(model: Path) -> list[str]:
     """Sentences in the languages that the model reads, each with its translation and alignment, for a terminal."""
+    if load_description(model).task != "translation":
+        return []
     translator = load(model)
     return [
         _drawn(found)

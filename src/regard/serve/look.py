@@ -4,7 +4,7 @@ other translations with their scores, and the model at work."""
 from dataclasses import dataclass, replace
 from itertools import islice
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -14,7 +14,6 @@ from regard.decode.translation import Translation
 from regard.decode.translator import Options
 from regard.documents.placement import Pairs
 from regard.errors import UserError
-from regard.look.look import Look
 from regard.look.page import page
 from regard.serve import ask
 from regard.serve.desk import Desk
@@ -23,6 +22,9 @@ from regard.serve.libretranslate import holder_of, pair
 from regard.serve.refused import Refused, busy
 from regard.serve.ticket import Ticket
 from regard.serve.workshop import Route, identity, through
+
+if TYPE_CHECKING:  # it needs torch, which translations may do without
+    from regard.look.look import Look
 
 ALTERNATIVES = 3
 
@@ -121,11 +123,11 @@ def _others(found: Translation, best: str, most: int) -> dict[str, float]:
     return dict(islice(scores.items(), most))
 
 
-def _look(desk: Desk, asked: Asked, ticket: Ticket) -> Look:
+def _look(desk: Desk, asked: Asked, ticket: Ticket) -> "Look":
     """Into the last model of the route."""
     route = asked.route(desk)
     if not route:
-        return Look(asked.text, asked.text, (asked.target, asked.target), ())
+        raise Refused(400, "Invalid request: nothing is translated between a language and itself")
     *before, last = route
     (text,) = desk.workshop.translate(before, [asked.text], ticket)
     seen = desk.workshop.translator(last, ticket).look(text.text, Options(target=last.tag))

@@ -1,37 +1,56 @@
 // The viewer, for the text that was just translated; it and what it shows are fetched when they are wanted.
 
 import { html } from "/look/dom.js";
+import { Trouble } from "./server.js";
 import { say, speech } from "./strings.js";
 import { troubleIn } from "./trouble.js";
 
+// What was shown before stays until the next is here.
 export function insidePanel(place, called) {
+  const root = html("div", { class: "inside" });
   let viewer = null;
+  let shown = null; // the answer that is shown, and in which language
+  let turn = 0;
 
-  return async (answer) => {
+  function clear(...instead) {
     viewer?.destroy();
-    viewer = null;
-    if (!answer) return place.replaceChildren(html("p", { class: "note" }, say().insideEmpty));
-    const waiting = html("p", { class: "note", role: "status" }, say().looking);
-    const line = html("div", { class: "trouble" });
+    viewer = shown = null;
+    root.replaceChildren(...instead);
+  }
+  function draw(answer, look, mount) {
+    const [source, target] = look.languages.map(called);
+    const direct = look.languages[0] === answer.source;
     const view = html("div", {});
+    clear(direct ? "" : html("p", { class: "note" }, say().lastStep(source, target)), view);
+    viewer = mount(view, look, { lang: speech.lang, template: "/look/page.html" });
+    shown = [answer, speech.lang];
+  }
+  return async (answer) => {
+    const own = ++turn;
+    place.replaceChildren(root);
+    if (shown && shown[0] === answer && shown[1] === speech.lang) return;
+    if (!answer || answer.source === answer.target) return clear(html("p", { class: "note" }, say().insideEmpty));
+    if (!shown) root.replaceChildren(html("p", { class: "note", role: "status" }, say().looking));
+    const line = html("div", { class: "trouble", role: "status" });
     const trouble = troubleIn(line);
-    const own = html("div", { class: "inside" }, waiting, line, view);
-    place.replaceChildren(own);
     const show = async () => {
       try {
-        const [{ mount }, look] = await Promise.all([import("/look/viewer.js"), answer.look()]);
-        if (place.firstChild !== own) return;
-        trouble.clear();
-        const [source, target] = look.languages.map(called);
-        if (look.languages[0] === answer.source) waiting.remove();
-        else waiting.replaceWith(html("p", { class: "note" }, say().lastStep(source, target)));
-        viewer = mount(view, look, { lang: speech.lang, template: "/look/page.html" });
+        const [{ mount }, look] = await Promise.all([viewerModule(), answer.look()]);
+        if (own === turn) draw(answer, look, mount);
       } catch (error) {
-        if (answer.over.signal.aborted || place.firstChild !== own) return;
-        waiting.hidden = true;
+        if (own !== turn || answer.over.signal.aborted) return;
+        clear(line);
         trouble.show(error, show);
       }
     };
     await show();
   };
+}
+
+async function viewerModule() {
+  try {
+    return await import("/look/viewer.js");
+  } catch {
+    throw new Trouble("gone");
+  }
 }

@@ -5,18 +5,25 @@ import { figure } from "/look/unpack.js";
 import { say } from "./strings.js";
 import { troubleIn } from "./trouble.js";
 
+// What was shown before stays until the next is here.
 export function othersPanel(place) {
+  const root = html("div", {});
+  let turn = 0;
+
   return async (answer) => {
-    if (!answer) return place.replaceChildren(html("p", { class: "note" }, say().othersEmpty));
-    const line = html("div", { class: "trouble" });
+    const own = ++turn;
+    place.replaceChildren(root);
+    if (!answer) return root.replaceChildren(html("p", { class: "note" }, say().othersEmpty));
+    const line = html("div", { class: "trouble", role: "status" });
     const trouble = troubleIn(line);
-    place.replaceChildren(line);
     const show = async () => {
       try {
         const details = await answer.details();
-        if (place.firstChild === line) place.replaceChildren(...list(answer, details));
+        if (own === turn) root.replaceChildren(...list(answer, details));
       } catch (error) {
-        if (!answer.over.signal.aborted && place.firstChild === line) trouble.show(error, show);
+        if (own !== turn || answer.over.signal.aborted) return;
+        root.replaceChildren(line);
+        trouble.show(error, show);
       }
     };
     await show();
@@ -30,7 +37,7 @@ function list(answer, details) {
       "li",
       {},
       html("div", { class: "text", dir: "auto", lang: answer.target }, text),
-      html("span", { class: "figures", "data-score": score }, `${say().score} ${figure(score, 3)}`),
+      html("span", { class: "figures" }, `${say().score} ${figure(score, 3)}`),
     ),
   );
   const note = details.alternatives.length ? say().othersNote : `${say().noOthers} ${say().othersNote}`;

@@ -17,7 +17,7 @@ export function switches(spoken) {
     const wanted = (page.dataset.theme ?? usual()) === "dark" ? "light" : "dark";
     if (wanted === usual()) delete page.dataset.theme;
     else page.dataset.theme = wanted;
-    void ("regard-theme", page.dataset.theme ?? null);
+    remember("regard-theme", page.dataset.theme ?? null);
     show();
   });
   system.addEventListener("change", show);
