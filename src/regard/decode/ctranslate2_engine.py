@@ -20,13 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import EOS, DecodeConfig
-from regard.decode.engines import Engine, Progress, Request, batches, quiet
+from regard.decode.engines import LEAST_TOKENS, Engine, Progress, Request, batches, quiet
 from regard.decode.hypothesis import NEVER, Hypothesis, finished
 from regard.decode.length_penalty import best_attainable, normalised
 from regard.errors import UserError
 from regard.exchange.library import ctranslate2
 
 BATCH_TOKENS = 1024  # source tokens, padding included
+BEAM_TOKENS = 2048  # the same times the beam, for a cache holds no more
 SCORED_TOKENS = 512  # the same when scoring, which holds a distribution for each target token
 QUEUED = 4  # batches for each worker that wait for it, or for us
 LEAST_EXPONENT = 1e-6  # of CTranslate2's own length penalty
@@ -101,7 +102,7 @@ class CTranslate2Engine:
             progress(len(numbers) - (len(unsure) - before))
 
         lengths = [len(sources[number]) for number in readable]
-        for batch in batches(lengths, request.batch_tokens or BATCH_TOKENS, self.workers):
+        for batch in batches(lengths, _batch_tokens(request), self.workers):
             if len(waiting) == QUEUED * self.workers:
                 collect()
             numbers = [readable[number] for number in batch]
@@ -118,7 +119,7 @@ class CTranslate2Engine:
         for number in numbers:
             by_length.setdefault(len(sources[number]), []).append(number)
         for length, same in by_length.items():
-            for batch in batches([length] * len(same), request.batch_tokens or BATCH_TOKENS):
+            for batch in batches([length] * len(same), _batch_tokens(request)):
                 promises = self._submit([sources[same[at]] for at in batch], request.decode)
                 for at, promise in zip(batch, promises, strict=True):
                     found[same[at]], _ = self._found(promise.result(), length, request)
@@ -206,6 +207,10 @@ class CTranslate2Engine:
                 "give that to --model"
             )
         return self.reference().search(sources, request, progress)
+
+
+def _batch_tokens(request: Request) -> int:
+    return request.batch_tokens or max(LEAST_TOKENS, min(BATCH_TOKENS, BEAM_TOKENS // request.decode.beam))
 
 
 def _totals(result: Any, config: DecodeConfig) -> list[float]:

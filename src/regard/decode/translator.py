@@ -20,6 +20,8 @@ from regard.text.subwords import Subwords
 from regard.text.vocabularies import source_and_target
 
 if TYPE_CHECKING:  # these need torch, which CTranslate2 does without
+    from torch import Tensor
+
     from regard.decode.sampling import Sampling
     from regard.look.look import Look
     from regard.model.saved import Saved
@@ -28,6 +30,8 @@ if TYPE_CHECKING:  # these need torch, which CTranslate2 does without
 MOST_TOKENS = 200  # of a sentence; a longer one is cut, since models are not trained on such
 WINDOW_LINES = 10_000
 WINDOW_CHARACTERS = 2_000_000
+Attention = Callable[[Sequence[int], Sequence[int], int | None], "Tensor"]
+"""What tells from which token of a source each of a translation was drawn, in a layer."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,7 @@ class Translator:
         longest = reach(saved)
         self.most_tokens = MOST_TOKENS if longest is None else max(1, min(MOST_TOKENS, longest - 1))  # 1 for a tag
         self.engine: Engine = engine or _reference(self.model, longest)
+        self.attention: Attention = self._attention
 
     @property
     def target_subwords(self) -> Subwords:
@@ -230,11 +235,16 @@ class Translator:
         tokens = tuple(self.target_subwords.pieces(hypothesis.tokens))
         pairs = None
         if options.alignment:
-            from regard.decode.alignment import cross_attention, word_alignment
+            from regard.decode.alignment import word_alignment
 
-            attention_TS = cross_attention(self.model, source, hypothesis.tokens, options.layer)[:, tags:-1]
+            attention_TS = self.attention(source, hypothesis.tokens, options.layer)[:, tags:-1]
             pairs = word_alignment(attention_TS, self.source_subwords.pieces(source[tags:]), tokens)
         return Output(text, tokens, hypothesis, pairs)
+
+    def _attention(self, source: Sequence[int], target: Sequence[int], layer: int | None) -> "Tensor":
+        from regard.decode.alignment import cross_attention
+
+        return cross_attention(self.model, source, target, layer)
 
 
 def _reference(model: "Seq2Seq", longest: int | None) -> Engine:
