@@ -11,6 +11,7 @@ from regard.decode.ctranslate2_engine import CTranslate2Engine
 from regard.decode.load import convert, load
 from regard.decode.translator import Translator
 from regard.files import check_manifest
+from regard.model.saved import load_model
 
 
 @pytest.fixture
@@ -106,3 +107,17 @@ def test_an_export_can_be_evaluated(run: Run, model: Path, monkeypatch: pytest.M
     code, _, err = Run(monkeypatch, "score")("--model", "M", "--source", "valid.en", "--target", "valid.de")
     assert code == 2
     assert "give the model that was exported" in err
+
+
+def test_a_smaller_model_is_measured_and_used(run: Run, model: Path) -> None:
+    line = "--model model --to regard --out small --source valid.en --reference valid.de --json"
+    code, out, _ = run(*line.split())
+    assert code == 0
+    figures = json.loads(out)
+    assert figures["quantization"] == "int8" and figures["bleu"] < 99
+    assert f"int8. BLEU on the first lines of valid.en, at most 500: {figures['bleu']:.2f}" in Path(
+        "small/README.md"
+    ).read_text(encoding="utf-8")
+    check_manifest(Path("small"))
+    assert load_model("small").storage == "int8"
+    assert Path("small/model.safetensors").stat().st_size < Path("model/model.safetensors").stat().st_size

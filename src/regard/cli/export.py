@@ -165,25 +165,23 @@ def _validation(model: Path, target: str | None) -> _Text | None:
 
 
 def _measure(model: Path, to: str, quantization: Any, text: _Text, lines: int) -> "tuple[Score, Score]":
-    """BLEU with float32 and with rounded weights."""
+    """BLEU with float32 and with rounded weights, as the export will translate."""
+    from regard.decode.load import convert, load
     from regard.decode.sentences import one_line
     from regard.decode.translator import Options
     from regard.evaluate.bleu import bleu
+    from regard.exchange.smaller import write_smaller
 
     def score(translator: "Translator") -> "Score":
         translations = translator.stream(text.source[:lines], Options(target=text.target))
         return bleu([one_line(translation.text) for translation in translations], [text.reference[:lines]])
 
-    return score(_rounded(model, to, "float32")), score(_rounded(model, to, quantization))
-
-
-def _rounded(model: Path, to: str, quantization: Any) -> "Translator":
-    """What translates as the export will."""
-    from regard.decode.load import convert, load
-    from regard.exchange.smaller import write_smaller
-
+    kinds: tuple[Any, Any] = ("float32", quantization)
     if to == "ctranslate2":
-        return convert(model, quantization, alone=True)
-    with TemporaryDirectory(prefix="regard-") as temporary:
-        write_smaller(model, Path(temporary) / "model", quantization)
-        return load(Path(temporary) / "model")
+        whole, rounded = (score(convert(model, kind, alone=True)) for kind in kinds)
+    else:
+        with TemporaryDirectory(prefix="regard-") as temporary:
+            for kind in dict.fromkeys(kinds):
+                write_smaller(model, Path(temporary) / kind, kind)
+            whole, rounded = (score(load(Path(temporary) / kind)) for kind in kinds)
+    return whole, rounded
