@@ -27,7 +27,7 @@ from regard.model.bundled import located
 
 CLIENTS = (1, 8, 64)
 OVERLOAD = 10  # times the clients at which nothing more is gained
-HEAD = "POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+HEAD = "POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 WORDS = "two young men in red shirts play football on the green field while an old dog sleeps near the house".split()  # noqa: SIM905
 
 
@@ -133,7 +133,7 @@ async def measured(port: int, process: int, seconds: float, requests: int) -> di
 async def _languages(port: int) -> tuple[str, str]:
     """A direction that is served."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(b"GET /languages HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    writer.write(b"GET /languages HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     found = json.loads((await reader.read()).partition(b"\r\n\r\n")[2])
     writer.close()
     return next((one["code"], target) for one in found for target in one["targets"] if target != one["code"])

@@ -109,3 +109,9 @@ def test_a_copy_of_any_message_is_the_message(texts: list[str]) -> None:
     catalogue = "\n".join(f'msgid "{text}"\nmsgstr ""\n' for text in spelt)
     found = messages(rebuilt(pieces(catalogue), same))
     assert [text for keyword, text in found if keyword == "msgstr"] == texts
+
+
+def test_time_is_linear() -> None:
+    for message in ("<" + "a" * 200_000, "%(" * 50_000, "{" * 100_000, "%" + "1" * 100_000, "&a" * 50_000):
+        catalogue = f'msgid "a {message}"\nmsgstr ""\n'
+        assert rebuilt(pieces(catalogue), upper).count("msgstr") == 1

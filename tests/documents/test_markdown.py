@@ -1,5 +1,6 @@
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.documents.translators import Translate, every, rebuilt, same, texts, upper
@@ -158,5 +159,20 @@ def test_time_is_linear() -> None:
         "> " * 20_000,
         "<a " * 20_000,
         "![" * 20_000,
+        "# x" + " " * 200_000 + "y",
+        "- " + " " * 200_000 + "x",
+        "x|\n" + " " * 200_000 + "x|",
+        "x|\n-" + " " * 200_000 + "x|",
+        "*a " * 40_000 + "[b](c) " * 40_000,
+        "a".join("`" * length for length in range(1_500)),
     ):
         assert rebuilt(pieces(notes), same) == notes
+
+
+@pytest.mark.parametrize(
+    ("heading", "said"),
+    [("# a #", "a"), ("## a ##  ", "a"), ("# a #b", "a #b"), ("# C#", "C#"), ("#\t a \t##", "a"), ("# a # #", "a #")],
+)
+def test_a_heading_may_be_closed(heading: str, said: str) -> None:
+    assert texts(pieces(f"{heading}\n")) == [said]
+    assert rebuilt(pieces(f"{heading}\n"), upper) == f"{heading.upper()}\n"

@@ -48,3 +48,8 @@ def test_nothing_is_lost(translate: Translate, text: str) -> None:
 @pytest.mark.parametrize("text", [" " * 200_000, " \t" * 100_000 + "\n x", "\r" * 200_000, "x\n" + "\n" * 200_000])
 def test_space_without_end_takes_no_time(text: str) -> None:
     assert rebuilt(pieces(text), same) == text
+
+
+def test_lines_that_end_in_any_way() -> None:
+    for text in ("x" * 50 + "\r\x85y", "x" * 50 + "\r\u2028\r\x0b" + "y" * 50):
+        assert rebuilt(pieces(text), same) == text

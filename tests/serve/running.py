@@ -1,11 +1,17 @@
-"""A real server on loopback, in a thread of this process, and a client that speaks to it."""
+"""A real server on loopback, in a thread of this process or in one of its own, and a client that speaks to it."""
 
 import http.client
 import json
+import os
+import re
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -91,7 +97,7 @@ def multipart(fields: Mapping[str, Any], files: Mapping[str, tuple[str, bytes]])
 def running(*models: str, keys: Keys | None = None, **settings: Any) -> Iterator[Running]:
     desk = Desk(models, Settings(**{"rate": 0, **settings}), keys)
     listener = bound("127.0.0.1", 0)
-    own = server(desk)
+    own = server(desk, listener, "127.0.0.1")
     thread = threading.Thread(target=own.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
@@ -100,6 +106,34 @@ def running(*models: str, keys: Keys | None = None, **settings: Any) -> Iterator
         own.should_exit = True
         thread.join()
         desk.close()
+
+
+@dataclass(frozen=True)
+class Process:
+    """`regard serve` as people start it."""
+
+    popen: "subprocess.Popen[bytes]"
+    port: int
+    log: Path
+
+    def cpu_seconds(self) -> float:
+        """What it has computed so far, in all of its threads."""
+        fields = Path(f"/proc/{self.popen.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def process(log: Path, *arguments: str) -> Iterator[Process]:
+    with log.open("wb") as errors:
+        popen = subprocess.Popen([sys.executable, "-m", "regard", "serve", *arguments], stderr=errors)
+    try:
+        while not (found := re.search(r"http://127\.0\.0\.1:(\d+)/\n", log.read_text())):
+            assert popen.poll() is None, log.read_text()
+            time.sleep(0.02)
+        yield Process(popen, int(found[1]), log)
+    finally:
+        popen.kill()  # if it has not ended
+        popen.wait()
 
 
 class Gated:

@@ -36,7 +36,7 @@ def test_a_body_that_is_too_large(served: Running, path: str) -> None:
 
 def test_a_body_that_is_too_large_and_does_not_say_so(served: Running) -> None:
     chunk = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
-    head = "POST /translate HTTP/1.1\nHost: x\nTransfer-Encoding: chunked\nContent-Type: application/json\n"
+    head = "POST /translate HTTP/1.1\nHost: localhost\nTransfer-Encoding: chunked\nContent-Type: application/json\n"
     assert status(raw(served, head, chunk * 3 + b"0\r\n\r\n")) == 413
 
 
@@ -95,18 +95,6 @@ def test_forms_that_say_nothing_sensible(served: Running) -> None:
     assert served.ask("POST", "/translate", parts, **{"Content-Type": MULTIPART}).status == 400
 
 
-def test_marks_by_the_thousand_take_no_time(served: Running) -> None:
-    """Python's normalisation takes quadratic time for these; ours does not, and nothing else is asked."""
-    marks = "a" + "\u0323\u0301" * 2499
-    started = time.monotonic()
-    for path, fields in (
-        ("/detect", {"q": [marks] * 5}),
-        ("/translate", {"q": [marks] * 5, "source": "auto", "target": "fr", "alternatives": 11}),
-    ):
-        served.post(path, fields)
-    assert time.monotonic() - started < 20  # quadratic, it takes minutes
-
-
 def test_methods_and_paths(served: Running) -> None:
     for method, path in (("GET", "/translate"), ("DELETE", "/v2/translate"), ("POST", "/languages"), ("PUT", "/")):
         answer = served.ask(method, path)
@@ -150,7 +138,7 @@ def test_a_proxy_that_is_believed(folders: dict[str, str]) -> None:
 
 
 def test_slow_clients_are_cut_off_and_in_nobodys_way(folders: dict[str, str]) -> None:
-    head = "POST /translate HTTP/1.1\nHost: x\nContent-Length: 1000\nContent-Type: application/json\n"
+    head = "POST /translate HTTP/1.1\nHost: localhost\nContent-Length: 1000\nContent-Type: application/json\n"
     with running(folders["en-de"], body_seconds=1.0) as served:
         in_body = [raw(served, head) for _ in range(20)]
         in_head = [socket.create_connection(("127.0.0.1", served.port), timeout=30) for _ in range(20)]
@@ -169,7 +157,7 @@ def test_slow_clients_are_cut_off_and_in_nobodys_way(folders: dict[str, str]) ->
 
 def test_a_slow_head_on_a_connection_that_was_used(folders: dict[str, str]) -> None:
     with running(folders["en-de"], body_seconds=0.5) as served:
-        connection = raw(served, "GET /health HTTP/1.1\nHost: x\n")
+        connection = raw(served, "GET /health HTTP/1.1\nHost: localhost\n")
         answer = b""
         with connection:
             while not answer.endswith(b'{"status":"ok"}'):

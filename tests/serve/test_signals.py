@@ -2,31 +2,12 @@
 
 import json
 import os
-import re
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from pathlib import Path
 
 from tests.decode.conftest import sentences
-from tests.serve.running import Answer, ask
-
-
-@contextmanager
-def process(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    command = [sys.executable, "-m", "regard", "serve", "--quiet", *arguments]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as started:
-        try:
-            assert started.stderr is not None
-            line = started.stderr.readline()
-            found = re.search(r"http://127\.0\.0\.1:(\d+)/", line)
-            assert found, line + started.stderr.read()
-            yield started, int(found[1])
-        finally:
-            if started.poll() is None:
-                started.kill()
+from tests.serve.running import Answer, ask, process
 
 
 def translate(port: int, text: str | list[str]) -> Answer:
@@ -34,24 +15,44 @@ def translate(port: int, text: str | list[str]) -> Answer:
     return ask(port, "POST", "/translate", body, **{"Content-Type": "application/json"})
 
 
-def test_killed_and_started_again_then_asked_to_stop(folders: dict[str, str]) -> None:
+def wait_for_work(port: int) -> None:
+    while b"regard_requests_at_work 0.0" in ask(port, "GET", "/metrics").content:
+        pass
+
+
+def test_killed_and_started_again_then_asked_to_stop(folders: dict[str, str], tmp_path: Path) -> None:
     """Killed under load, it starts again at the same port; SIGTERM lets it finish what it has begun, and it leaves with
     0."""
-    lines = sentences()
-    with process("--model", folders["en-de"], "--port", "0") as (first, port), ThreadPoolExecutor(8) as threads:
-        assert ask(port, "GET", "/ready").status == 200
-        under_way = [threads.submit(translate, port, lines[at : at + 50]) for at in range(0, 160, 20)]
-        first.send_signal(signal.SIGKILL)
-        assert first.wait() == -signal.SIGKILL
+    lines, log = sentences(), tmp_path / "log"
+    arguments = ("--quiet", "--model", folders["en-de"], "--port")
+    with process(log, *arguments, "0") as first, ThreadPoolExecutor(8) as threads:
+        assert ask(first.port, "GET", "/ready").status == 200
+        under_way = [threads.submit(translate, first.port, lines[at : at + 50]) for at in range(0, 160, 20)]
+        first.popen.send_signal(signal.SIGKILL)
+        assert first.popen.wait() == -signal.SIGKILL
         assert any(answer.exception() for answer in under_way)
-    with process("--model", folders["en-de"], "--port", str(port)) as (second, again), ThreadPoolExecutor(8) as threads:
-        assert again == port
+    with process(log, *arguments, str(first.port)) as second, ThreadPoolExecutor(8) as threads:
+        assert second.port == first.port
         texts = [[f"{number}: {line}" for line in lines[:50]] for number in range(8)]
-        answers = [threads.submit(translate, port, some) for some in texts]
-        while b"regard_requests_at_work 0.0" in ask(port, "GET", "/metrics").content:
-            pass
-        os.kill(second.pid, signal.SIGTERM)
+        answers = [threads.submit(translate, second.port, some) for some in texts]
+        wait_for_work(second.port)
+        os.kill(second.popen.pid, signal.SIGTERM)
         statuses = [answer.result().status for answer in answers if not answer.exception()]
         assert 200 in statuses
         assert set(statuses) <= {200, 503}
-        assert second.wait(30) == 0
+        assert second.popen.wait(30) == 0
+
+
+def test_ctrl_c_stops_at_once(folders: dict[str, str], tmp_path: Path) -> None:
+    """Whoever waits is told that the server is busy, or finds the connection closed; nothing is said on the way out."""
+    lines = sentences()
+    with (
+        process(tmp_path / "log", "--model", folders["en-de"], "--port", "0") as server,
+        ThreadPoolExecutor(8) as threads,
+    ):
+        answers = [threads.submit(translate, server.port, lines[at : at + 50]) for at in range(0, 160, 20)]
+        wait_for_work(server.port)
+        os.kill(server.popen.pid, signal.SIGINT)
+        assert server.popen.wait(30) == 130
+        assert {answer.result().status for answer in answers if not answer.exception()} <= {200, 503}
+        assert "Traceback" not in server.log.read_text()

@@ -4,9 +4,11 @@ have gone."""
 import http.client
 import json
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from tests.decode.conftest import sentences
@@ -57,6 +59,13 @@ def test_clients_are_searched_together(folders: dict[str, str], threads: ThreadP
         assert served.figure("regard_batch_requests_sum") == 40
         assert served.figure("regard_batch_requests_count") <= 10
         assert served.figure("regard_batch_sentences_sum") >= 40
+
+
+def test_nobody_waits_for_company_while_nothing_is_searched(folders: dict[str, str]) -> None:
+    model = folders["en-de"]
+    with running(model, join_seconds=1e6) as served:
+        assert translate(served, LINES[0]).status == 200
+        assert translate(served, LINES[:3]).status == 200
 
 
 def test_recent_sentences_are_remembered(folders: dict[str, str]) -> None:
@@ -143,6 +152,35 @@ def test_work_of_a_client_that_has_gone_is_dropped(folders: dict[str, str], thre
         assert load(model).source_subwords.encode([LINES[7]])[0] not in gate.searched
         assert served.figure("regard_dropped_sentences_total") >= 1
         assert served.figure('regard_refused_total{reason="gone"}') == 1
+
+
+def test_alignments_take_turns_and_are_dropped(folders: dict[str, str]) -> None:
+    """Where tags belong is found for one sentence at a time, and for no client that has gone."""
+    model = folders["en-de"]
+    with running(model) as served:
+        translator = served.desk.models.loaded(model).translator
+        attention, gate = translator.attention, threading.Event()
+        under_way: list[int] = []
+
+        def gated(*given: Any) -> Any:
+            under_way.append(1)
+            assert gate.wait(60)
+            return attention(*given)
+
+        translator.attention = gated
+        pages = [" ".join(f"<p>{line} <b>{line}</b></p>" for line in LINES[at : at + 5]) for at in range(0, 40, 5)]
+        asked = {"source": "en", "target": "de", "format": "html"}
+        clients = [http.client.HTTPConnection("127.0.0.1", served.port) for _ in pages]
+        for client, page in zip(clients, pages, strict=True):
+            client.request("POST", "/translate", json.dumps({"q": page, **asked}), {"Content-Type": "application/json"})
+        until(lambda: bool(under_way) and served.desk.at_work == len(pages))
+        for client in clients:
+            client.close()
+        until(lambda: served.figure('regard_refused_total{reason="gone"}') == len(pages))
+        gate.set()
+        until(lambda: served.desk.at_work == 0)
+        assert len(under_way) == 1
+        assert served.post("/translate", {"q": pages[0], **asked}).json["translatedText"].count("<b>") == 5
 
 
 def test_an_engine_that_fails(folders: dict[str, str], caplog: pytest.LogCaptureFixture) -> None:

@@ -64,7 +64,7 @@ def serve(
         desk = Desk(model, limits, None if keys is None else read_keys(keys))
         directions = ", ".join(map("-".join, desk.models.steps))
         sys.stderr.write(f"regard: serving {directions} on http://{shown}:{listener.getsockname()[1]}/\n")
-        run(desk, listener)
+        run(desk, listener, host)
 
 
 def _check_extra() -> None:

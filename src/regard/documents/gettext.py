@@ -17,7 +17,7 @@ _PLACEHOLDER = re.compile(
     r"""
     %(?:\([^()\s]*\))? (?:\d+\$)? [-+\#0']*+ (?:\d++|\*)? (?:\.(?:\d++|\*))? (?:hh|h|ll|l|L|z|j|t|q)?
       [diouxXeEfFgGaAcspn@%]
-    | %\d+ | \$?\{[^{}\n]*\} | &[a-zA-Z]+; | <(?P<close>/?)(?P<tag>[a-zA-Z]+)[^<>\n]*>
+    | %\d+ | \$?\{[^{}\n]*\} | &[a-zA-Z]+; | <(?P<close>/?)(?P<tag>[a-zA-Z]++)[^<>\n]*+>
     """,
     re.VERBOSE,
 )

@@ -42,7 +42,7 @@ _START = re.compile(r"<(?=[a-zA-Z/!?])")
 _TOKEN = re.compile(
     r"""
     <!--(?:-?>|.*?--!?>)                                    # a comment
-    | <[!?][^>]*+> | </[^a-zA-Z][^>]*+> | </>               # a doctype, and what is read like a comment
+    | <(?!!--)[!?][^>]*+> | </[^a-zA-Z][^>]*+> | </>        # a doctype, and what is read like a comment
     | <(?P<close>/?)(?P<name>[a-zA-Z][^\s/>]*+)
       (?P<attributes>(?: = \s*+ (?: "[^"]*+" | '[^']*+' | [^\s"'>][^\s>]*+ | (?=>) ) | [^>=] )*+) >
     """,

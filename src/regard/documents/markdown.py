@@ -13,14 +13,14 @@ _QUOTE = re.compile(r"[ \t]*(?:>[ \t]?)*")
 _CONTAINER = re.compile(
     r"[ \t]*(?:(?:>|[-+*](?=[ \t])|\d{1,9}[.)](?=[ \t])|\[\^[^\]\s]+\]:)[ \t]*)*(?:\[[ xX]\][ \t]+)?"
 )
-_RULE = re.compile(r" {0,3}(?:=+|([-*_])[ \t]*(?:\1[ \t]*)*)\s*")
+_RULE = re.compile(r" {0,3}(?:=+|([-*_])[ \t]*+(?:\1[ \t]*+)*+)\s*")
 _FENCE = re.compile(r"(`{3,})[^`]*|(~{3,}).*", re.DOTALL)
 _DEFINITION = re.compile(r" {0,3}\[([^\]\s^][^\]]*)\]:")
-_HEADING = re.compile(r"(#{1,6}[ \t]+)(.*?)((?:[ \t]+#+)?\s*)", re.DOTALL)
+_HEADING = re.compile(r"#{1,6}[ \t]+")
 _HTML = re.compile(r" {0,3}<(?:!--|/?([a-zA-Z][a-zA-Z0-9-]*)(?=[\s/>]))")
 _HTML_END = {"<!--": "-->", "<script": "</script>", "<style": "</style>", "<pre": "</pre>", "<textarea": "</textarea>"}
 _CODE = re.compile(r"(?: {4}| {0,3}\t)")
-_DELIMITERS = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?\s*")
+_DELIMITERS = re.compile(r"[ \t>]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?\s*")
 _CELL = re.compile(r"(?:\\.|`[^`\n]*`|[^|\n])+|[|\n]+")
 _HARD_BREAK = re.compile(r"((?:(?<! ) {2,}+|\\)\r?\n[ \t]*(?:>[ \t]?)*)")
 
@@ -125,24 +125,32 @@ def _row(row: str, labels: frozenset[str]) -> Iterator[Piece]:
 
 
 def _end_of_paragraph(lines: Sequence[str], at: int) -> int:
-    if _HEADING.fullmatch(lines[at][len(_container(lines[at])) :]):
+    if _HEADING.match(lines[at], len(_container(lines[at]))):
         return at + 1
     depth = lines[at][: len(_container(lines[at]))].count(">")
     for number in range(at + 1, len(lines)):
         line = lines[number]
         prefix = _container(line)
-        if prefix.strip(" \t>") or prefix.count(">") > depth or _HEADING.fullmatch(line[len(prefix) :]):
+        if prefix.strip(" \t>") or prefix.count(">") > depth or _HEADING.match(line, len(prefix)):
             return number
         if _literal(lines, number, code=False) > number or _is_html(line) or _is_table(lines, number):
             return number
     return len(lines)
 
 
+def _heading(text: str) -> tuple[str, str, str]:
+    """A heading's signs, what it says, and the signs and the space that may follow."""
+    begin = text[: len(text) - len(text.lstrip("#").lstrip(" \t"))]
+    said = text[len(begin) :].rstrip()
+    unclosed = said.rstrip("#")
+    if unclosed.endswith((" ", "\t")):
+        said = unclosed.rstrip(" \t")
+    return begin, said, text[len(begin) + len(said) :]
+
+
 def _paragraph(text: str, labels: frozenset[str]) -> Iterator[Piece]:
     """A heading, or lines that are read as one, but for those that end with two spaces or a backslash."""
-    before, after = "", ""
-    if heading := _HEADING.fullmatch(text):
-        before, text, after = heading.groups()
+    before, text, after = _heading(text) if _HEADING.match(text) else ("", text, "")
     yield before
     for number, part in enumerate(_HARD_BREAK.split(text)):
         if number % 2:

@@ -14,7 +14,7 @@ _TOKEN = re.compile(
     (?P<escape>\\[!-/:-@\[-`{{-~])
     | (?P<newline>(?<![ \t])[ \t]*+\r?\n[ \t]*(?:>[ \t]?)*)
     | (?P<word>
-        (?P<ticks>`++).*?(?<!`)(?P=ticks)(?!`)
+        (?P<ticks>`{{1,32}}+(?!`)).*?(?<!`)(?P=ticks)(?!`)
         | !\[[^\[\]]*\](?:{_ADDRESS}|\[[^\[\]]*\])
         | <(?:[a-zA-Z][a-zA-Z0-9+.-]+:[^\s<>]*|[^\s<>@]+@[^\s<>]+)>
         | \[\^[^\[\]\s]+\]
@@ -55,7 +55,8 @@ def items(text: str, labels: frozenset[str]) -> list[Item]:
             found.append(_plain("["))
         elif token["closing"] is not None and opened:
             number = opened.pop()
-            emphasis = [one for one in emphasis if one < number]
+            while emphasis and emphasis[-1] > number:
+                emphasis.pop()
             found[number] = Item("[", "open", name=f"link {number}")
             found.append(Item(token[0], "close", name=f"link {number}"))
         elif token["run"] is not None:

@@ -34,7 +34,7 @@ def _paragraph(text: str) -> Iterator[Piece]:
 def _width(lines: list[str]) -> int | None:
     """The width at which lines were broken: no line had room for the next one's first word. None if they were not."""
     width = max(map(len, lines))
-    if len(lines) < 2 or width < NARROWEST or any(line[:1].isspace() for line in lines[1:]):
+    if len(lines) < 2 or width < NARROWEST or any(not line or line[0].isspace() for line in lines[1:]):
         return None
     full = (len(line) + 1 + len(after.split()[0]) > width for line, after in pairwise(lines))
     return width if all(full) else None

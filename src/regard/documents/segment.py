@@ -174,6 +174,7 @@ def _rewritten(segment: Segment, translated: Translated) -> str:
         return segment.original
     if not segment.marks:
         return segment.written(text)
+    begin, end = len(text) - len(text.lstrip()), len(text.rstrip())
     parts: list[str] = []
     due = False  # a space after a mark, if what follows does not cling
     at = 0
@@ -184,10 +185,10 @@ def _rewritten(segment: Segment, translated: Translated) -> str:
             parts += [" " if due and between[0] not in _CLINGING + " " else "", segment.written(between)]
             due = False
         if mark.kind == "break":
-            if text[:place].strip() and text[place:].strip() and parts and parts[-1] != mark.raw:
+            if begin < place < end and parts and parts[-1] != mark.raw:
                 parts[-1] = parts[-1].rstrip(" ")
                 parts.append(mark.raw)
-                at += len(text[place:]) - len(text[place:].lstrip(" "))
+                at += text.startswith(" ", place)
             continue
         if mark.kind == "word":
             last = next((part for part in reversed(parts) if part), " ")[-1]

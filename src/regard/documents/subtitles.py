@@ -10,7 +10,7 @@ from regard.documents.html import escape, unescape
 from regard.documents.segment import Item, Piece, divided
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_TAG = re.compile(r"<(/?)([a-zA-Z]*)[^<>\n]*>|\{\\[^{}\n]*\}")
+_TAG = re.compile(r"<(/?)([a-zA-Z]*+)[^<>\n]*+>|\{\\[^{}\n]*\}")
 _SPEAKER = re.compile(r"\s*[-–—]\s*")
 ARROW = "-->"
 

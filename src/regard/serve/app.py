@@ -20,7 +20,7 @@ from regard.serve.refused import Refused, shape
 PAGE = Path(__file__).parent / "page"
 
 
-def create_app(desk: Desk) -> ASGIApp:
+def create_app(desk: Desk, names: frozenset[str] | None) -> ASGIApp:
     app = FastAPI(
         title="regard",
         version=__version__,
@@ -46,7 +46,7 @@ def create_app(desk: Desk) -> ASGIApp:
     app.mount("/page", page)
     app.mount("/look", Assets(directory=VIEWER))
     _describe(app)
-    return Guard(app, desk.settings, desk.metrics)
+    return Guard(app, desk.settings, desk.metrics, names)
 
 
 def _describe(app: FastAPI) -> None:
@@ -62,14 +62,14 @@ def _describe(app: FastAPI) -> None:
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refused)
-    return JSONResponse(shape(request.url.path, error.sentence), error.status, error.headers)
+    return JSONResponse(shape(request.scope["path"], error.sentence), error.status, error.headers)
 
 
 async def _not_found(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return JSONResponse(shape(request.url.path, error.detail), error.status_code, error.headers)
+    return JSONResponse(shape(request.scope["path"], error.detail), error.status_code, error.headers)
 
 
 async def _failed(request: Request, error: Exception) -> Response:
     """A bug, which uvicorn logs."""
-    return JSONResponse(shape(request.url.path, "Cannot translate text: the server failed"), 500)
+    return JSONResponse(shape(request.scope["path"], "Cannot translate text: the server failed"), 500)

@@ -2,8 +2,8 @@
 
 Each request waits in a thread of its own for what it asked the engine. A few workers take sentences from all of them in
 turn, so that a long text does not keep a short one waiting, and search those that want the same of the same engine as
-one batch; the engine sorts them by length. What waits is bounded in tokens: a long text comes in portions, of which
-the first is refused if there is no room, and the others wait for it.
+one batch; the engine sorts them by length. While nothing is searched, nobody waits for company. What waits is bounded
+in tokens: a long text comes in portions, of which the first is refused if there is no room, and the others wait for it.
 """
 
 import time
@@ -19,6 +19,7 @@ from regard.serve.refused import busy, gone
 from regard.serve.ticket import Ticket
 
 POLL = 0.02  # seconds between two looks whether there is room
+LAST_SECONDS = 3.0  # for the batches that are being searched when all is closed
 
 
 @dataclass(eq=False)
@@ -70,6 +71,8 @@ class Batcher:
         """Of all sources that wait."""
         self.begun: set[Job] = set()
         """Those that somebody waits for, in the queue or out of it."""
+        self.searching = 0
+        """Batches that are out of the queue."""
         self.closed = False
         self._changed = Condition()
         self.threads = [Thread(target=self._work, name=f"search-{n}", daemon=True) for n in range(workers)]
@@ -130,33 +133,51 @@ class Batcher:
             self.jobs.clear()
             self._count(-self.tokens)
             self._changed.notify_all()
+        for thread in self.threads:  # Python can't end well while they are in an engine
+            thread.join(LAST_SECONDS)
 
     def _work(self) -> None:
         while taken := self._take():
             first = taken[0][0]
             try:
                 found = first.engine.search([job.sources[number] for job, number in taken], first.request)
+                self._hand_out(taken, found)
             except BaseException as error:
                 for job, _ in taken:
                     job.end(error)
-                continue
             with self._changed:
-                for (job, number), hypotheses in zip(taken, found, strict=True):
-                    job.found[number] = hypotheses
-                    job.left -= 1
-                    if not job.left:
-                        job.done.set()
+                self.searching -= 1
+
+    def _hand_out(self, taken: Taken, found: list[list[Hypothesis]]) -> None:
+        with self._changed:
+            for (job, number), hypotheses in zip(taken, found, strict=True):
+                job.found[number] = hypotheses
+                job.left -= 1
+                if not job.left:
+                    job.done.set()
 
     def _take(self) -> Taken:
         """The next batch; nothing when the queue is closed."""
+        free = time.monotonic()
         with self._changed:
             while not self.closed:
                 self._drop()
-                patience = self.jobs[0].arrived + self.join_seconds - time.monotonic() if self.jobs else None
-                if patience is not None and (patience <= 0 or self.tokens >= self.batch_tokens):
+                patience = self._patience(free)
+                if patience is not None and patience <= 0:
                     return self._batch()
                 self._changed.wait(patience)
         return []
+
+    def _patience(self, free: float) -> float | None:
+        """Seconds until a worker begins with a batch, if it is free since then; None if nothing waits.
+
+        Those who were answered just now may ask again at once, and join.
+        """
+        if not self.jobs:
+            return None
+        if not self.searching or self.tokens >= self.batch_tokens:
+            return 0.0
+        return max(self.jobs[0].arrived, free) + self.join_seconds - time.monotonic()
 
     def _batch(self) -> Taken:
         """Sentences of all that want the same as the first, one of each in turn, up to a number of tokens."""
@@ -175,6 +196,7 @@ class Batcher:
             if job.waiting:
                 turns.append(job)
         self._count(-tokens)
+        self.searching += 1
         served = {id(job) for job, _ in taken}
         others = [job for job in self.jobs if id(job) not in served]
         self.jobs = deque([*others, *(job for job in company if id(job) in served and job.waiting)])

@@ -18,7 +18,7 @@ from regard.serve.ticket import Ticket
 
 SCHEME = "deepl-auth-key"
 UNLIMITED = 1_000_000_000_000  # what DeepL says to those who may have any number of characters
-WORK = (400, 403, 408, 413, 429, 456, 500, 503)
+WORK = (400, 403, 429, 456, 500, 503)
 VARIANTS = {  # DeepL's clients refuse the plain code of these as a target
     "en": (("EN-GB", "English (British)"), ("EN-US", "English (American)")),
     "pt": (("PT-BR", "Portuguese (Brazilian)"), ("PT-PT", "Portuguese (European)")),
@@ -80,7 +80,7 @@ def router(desk: Desk) -> APIRouter:
     @own.get(
         "/languages",
         summary="The languages served",
-        responses=answers(array(LANGUAGE), 400, 403, 408, 413, 429, error="message"),
+        responses=answers(array(LANGUAGE), 400, 403, 429, error="message"),
         openapi_extra={"parameters": [_parameter("type", string(enum=["source", "target"]))], **security},
     )
     async def all_languages(request: Request) -> Response:
@@ -94,9 +94,7 @@ def router(desk: Desk) -> APIRouter:
     @own.get(
         "/usage",
         summary="How much was translated since the server started",
-        responses=answers(
-            record({"character_count": COUNT, "character_limit": COUNT}), 403, 408, 413, 429, error="message"
-        ),
+        responses=answers(record({"character_count": COUNT, "character_limit": COUNT}), 403, 429, error="message"),
         openapi_extra=security,
     )
     async def usage(request: Request) -> Response:
@@ -121,7 +119,8 @@ async def _translate(desk: Desk, request: Request) -> dict[str, Any]:
     tags = ask.text_field(found, "tag_handling")
     if tags not in (None, "html", "xml"):
         raise Refused(400, "Value for 'tag_handling' not supported.")
-    split = str(found.get("split_sentences", "1"))
+    given_split = found.get("split_sentences", "1")
+    split = str(given_split) if isinstance(given_split, str | int) else None
     if split not in ("0", "1", "nonewlines"):
         raise Refused(400, "Value for 'split_sentences' not supported.")
     if source is not None:

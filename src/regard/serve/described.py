@@ -7,6 +7,7 @@ from regard.serve.desk import Desk
 from regard.serve.languages import pattern
 
 Schema = dict[str, Any]
+ALWAYS = (408, 413, 421)  # what the guard may say to any request
 FORMS = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
 REASONS = {
     400: "The request can't be understood or asks for what is not served",
@@ -14,6 +15,7 @@ REASONS = {
     404: "There is no such thing here",
     408: "The request did not come in time",
     413: "The request is too large",
+    421: "The server does not go by the name that it was called by",
     429: "Too many requests",
     456: "The quota is used up",
     500: "The translation failed",
@@ -62,9 +64,9 @@ def body(schema: Schema, forms: Mapping[str, Schema] | None = None, kinds: tuple
 
 
 def answers(schema: Schema, *errors: int, error: str = "error", description: str = "Done") -> dict[int | str, Schema]:
-    """The answers of an operation: a good one, and its errors in its API's shape."""
+    """The answers of an operation: a good one, and its errors, besides those of all, in its API's shape."""
     found: dict[int | str, Schema] = {200: {"description": description, "content": {FORMS[0]: {"schema": schema}}}}
-    for status in errors:
+    for status in sorted({*ALWAYS, *errors}):
         found[status] = {
             "description": REASONS[status],
             "content": {FORMS[0]: {"schema": record({error: string()})}},

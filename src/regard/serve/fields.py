@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -78,6 +79,9 @@ def _pairs(encoded: bytes) -> Fields:
 
 
 async def _multipart(request: Request, largest_part: int) -> Fields:
+    _, options = parse_options_header(request.headers["content-type"])
+    if options.get(b"charset", b"utf-8").lower() != b"utf-8":  # Python has some that fail, or take quadratic time
+        raise Refused(400, "Invalid request: send the form in UTF-8")
     try:
         form = await request.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=largest_part)
     except HTTPException as error:

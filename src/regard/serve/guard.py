@@ -1,5 +1,5 @@
-"""What stands before every request: its size, its pace and its rate are checked before anything in it is read; and
-after it: headers that keep a browser safe, a line in the log, a count."""
+"""What stands before every request: whom it asks for, its rate, its size and its pace are checked before anything in it
+is read; and after it: headers that keep a browser safe, a line in the log, a count."""
 
 import asyncio
 import json
@@ -9,6 +9,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from regard.serve.hosts import called
 from regard.serve.metrics import Metrics
 from regard.serve.rates import Rates, network
 from regard.serve.refused import Refused, shape
@@ -37,8 +38,9 @@ log = logging.getLogger("regard.serve")
 class Guard:
     """An ASGI application around another."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
-        self.app, self.settings, self.metrics = app, settings, metrics
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics, names: frozenset[str] | None) -> None:
+        """Answers to these names; to any, if None."""
+        self.app, self.settings, self.metrics, self.names = app, settings, metrics, names
         self.rates = Rates(settings.rate)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -57,6 +59,7 @@ class Guard:
 
         try:
             try:
+                self._check_name(scope)
                 if scope["path"] not in FREE:
                     self._check_rate(scope)
                 body = await self._body(scope, receive)
@@ -68,6 +71,12 @@ class Guard:
         finally:
             self._record(scope, status, time.monotonic() - started)
 
+    def _check_name(self, scope: Scope) -> None:
+        given = _header(scope, b"host")
+        if self.names is not None and given is not None and not called(given.decode("latin-1"), self.names):
+            self.metrics.refused.labels("name").inc()
+            raise Refused(421, "This server does not go by that name; allow it with --set hosts")
+
     def _check_rate(self, scope: Scope) -> None:
         try:
             self.rates.spend(network(scope["client"][0]) if scope.get("client") else "")
@@ -78,7 +87,7 @@ class Guard:
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         """The whole body, if it is small enough and comes in time."""
         most = self.settings.file_bytes if scope["path"] == FILES else self.settings.body_bytes
-        declared = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+        declared = _header(scope, b"content-length") or b"0"
         large = len(declared) > 18 or int(declared) > most
         body, size = bytearray(), 0
         try:
@@ -108,6 +117,10 @@ class Guard:
         self.metrics.requests.labels(route, str(status)).inc()
         self.metrics.seconds.labels(route).observe(seconds)
         log.info("%s %s %d %.0f ms", scope["method"] if route != "other" else "-", route, status, 1000 * seconds)
+
+
+def _header(scope: Scope, wanted: bytes) -> bytes | None:
+    return next((value for name, value in scope["headers"] if name == wanted), None)
 
 
 def _uncached(message: Message) -> list[tuple[bytes, bytes]]:

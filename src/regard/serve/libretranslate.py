@@ -23,8 +23,7 @@ from regard.serve.ticket import Ticket
 from regard.serve.workshop import Answer, Route
 
 AUTO = "auto"
-WORK = (400, 403, 408, 413, 429, 500, 503)  # errors of what asks for work
-PLAIN = (408, 413, 429)  # errors of everything
+WORK = (400, 403, 429, 500, 503)  # errors of what asks for work
 LANGUAGE = record({"code": string(), "name": string()})
 DETECTED = record({"confidence": {"type": "number", "minimum": 0, "maximum": 100}, "language": string()})
 TRANSLATED = record(
@@ -107,7 +106,7 @@ def router(desk: Desk) -> APIRouter:
         summary="Fetch a translated file",
         response_class=Response,
         responses={
-            **answers({}, 404, *PLAIN),
+            **answers({}, 404, 429),
             200: {"description": "The file", "content": {"application/octet-stream": {"schema": {}}}},
         },
     )
@@ -125,12 +124,12 @@ def router(desk: Desk) -> APIRouter:
     @own.get(
         "/languages",
         summary="The languages served",
-        responses=answers(array(record({"code": string(), "name": string(), "targets": array(string())})), *PLAIN),
+        responses=answers(array(record({"code": string(), "name": string(), "targets": array(string())})), 429),
     )
     async def all_languages() -> Response:
         return JSONResponse([{"code": c, "name": name(c), "targets": desk.models.targets(c)} for c in codes])
 
-    @own.get("/frontend/settings", summary="What a page must know", responses=answers(SETTINGS, *PLAIN))
+    @own.get("/frontend/settings", summary="What a page must know", responses=answers(SETTINGS, 429))
     async def frontend_settings() -> Response:
         return JSONResponse(_frontend(desk))
 

@@ -14,6 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from regard.errors import UserError
 from regard.serve.app import create_app
 from regard.serve.desk import Desk
+from regard.serve.hosts import names
 
 BACKLOG = 2048  # connections that wait to be taken
 LONGEST_HEAD = 64 << 10  # bytes of a request line and its headers; a query string may hold a text
@@ -91,12 +92,13 @@ def bound(host: str, port: int) -> socket.socket:
     return listener
 
 
-def server(desk: Desk, **more: Any) -> Server:
-    """A server that has yet to be given its socket."""
+def server(desk: Desk, listener: socket.socket, host: str) -> Server:
+    """A server that has yet to be given its socket, which listens for this host."""
     settings = desk.settings
+    own = names(host, listener.getsockname()[0], settings.hosts)
     protocol = type("Protocol", (Patient,), {"head_seconds": settings.body_seconds})
     config = uvicorn.Config(
-        create_app(desk),
+        create_app(desk, own),
         http=protocol,
         ws="none",
         lifespan="off",
@@ -109,15 +111,15 @@ def server(desk: Desk, **more: Any) -> Server:
         limit_concurrency=settings.connections,
         timeout_graceful_shutdown=2,
         h11_max_incomplete_event_size=LONGEST_HEAD,
-        **more,
     )
     return Server(config, desk)
 
 
-def serve(desk: Desk, listener: socket.socket) -> None:
+def serve(desk: Desk, listener: socket.socket, host: str) -> None:
     """Serve until asked to stop."""
-    logging.getLogger("uvicorn").setLevel(logging.ERROR)
+    for library in ("uvicorn", "python_multipart"):  # which tell of every bad request
+        logging.getLogger(library).setLevel(logging.ERROR)
     try:
-        server(desk).run(sockets=[listener])
+        server(desk, listener, host).run(sockets=[listener])
     finally:
         desk.close()

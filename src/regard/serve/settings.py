@@ -31,8 +31,8 @@ class Settings(Frozen):
     """Source tokens that wait to be translated; what would be more is refused at once."""
     batch_tokens: Count = 1024
     """Source tokens translated together."""
-    join_seconds: Annotated[float, Field(ge=0)] = 0.003
-    """How long the first of a batch waits for others."""
+    join_seconds: Annotated[float, Field(ge=0)] = 0.005
+    """How long the first of a batch waits for others while something else is searched."""
     requests: Count = 128
     """Under way at once; more are refused at once."""
     connections: Count = 1000
@@ -58,5 +58,8 @@ class Settings(Frozen):
     kept_bytes: Count = 64 << 20
     """For translated files that wait to be fetched."""
     kept_seconds: Seconds = 1800.0
+    hosts: tuple[str, ...] = ()
+    """Names that a browser may call the server by, such as `["translate.example"]`; without any, it answers on loopback
+    to localhost alone, elsewhere to all."""
     proxy: str | None = None
     """The address of a proxy that is believed when it says for whom it asks (X-Forwarded-For)."""

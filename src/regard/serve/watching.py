@@ -13,11 +13,11 @@ STATUS = record({"status": string()})
 def router(desk: Desk) -> APIRouter:
     own = APIRouter(tags=["Watching"])
 
-    @own.get("/health", summary="Whether the server lives", responses=answers(STATUS, 408, 413))
+    @own.get("/health", summary="Whether the server lives", responses=answers(STATUS))
     async def health() -> Response:
         return JSONResponse({"status": "ok"})
 
-    @own.get("/ready", summary="Whether the server takes work", responses=answers(STATUS, 408, 413, 503))
+    @own.get("/ready", summary="Whether the server takes work", responses=answers(STATUS, 503))
     async def ready() -> Response:
         if desk.draining:
             return JSONResponse({"error": "The server is about to stop"}, 503, {"Retry-After": "1"})
@@ -28,7 +28,7 @@ def router(desk: Desk) -> APIRouter:
         summary="Figures for Prometheus",
         response_class=Response,
         responses={
-            **answers({}, 408, 413),
+            **answers({}),
             200: {"description": "Figures", "content": {"text/plain": {"schema": {"type": "string"}}}},
         },
     )

@@ -3,17 +3,23 @@ does, but for the engine, which waits in the queue and looks in the cache first.
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
+from threading import Lock
+from typing import TYPE_CHECKING
 
-from regard.decode.translator import Options, Translator
+from regard.decode.translator import Attention, Options, Translator
 from regard.documents.placement import Pairs
 from regard.documents.segment import Piece, Segment, Translated, rebuild, segments
 from regard.serve.batcher import Batcher, Queued
 from regard.serve.cache import Cache, Remembering
 from regard.serve.metrics import Metrics
 from regard.serve.models import Models, Step
+from regard.serve.refused import gone
 from regard.serve.ticket import Ticket
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Route = Sequence[Step]
 
@@ -32,6 +38,8 @@ class Workshop:
     batcher: Batcher
     cache: Cache
     metrics: Metrics
+    turn: Lock = field(default_factory=Lock)
+    """To align a sentence, which no queue is for."""
 
     def translator(self, step: Step, ticket: Ticket) -> Translator:
         """A step's translator for one request: the same model, behind the cache and the queue."""
@@ -39,7 +47,19 @@ class Workshop:
         own = copy(loaded.translator)
         queued = Queued(self.batcher, loaded.translator.engine, ticket)
         own.engine = Remembering(queued, self.cache, loaded.serial, self.metrics)
+        own.attention = self._in_turn(own.attention, ticket)
         return own
+
+    def _in_turn(self, attention: Attention, ticket: Ticket) -> Attention:
+        """One sentence at a time, so that the processor is left to searches; and none for a client that has gone."""
+
+        def waiting(source: Sequence[int], target: Sequence[int], layer: int | None) -> "Tensor":
+            with self.turn:
+                if ticket.given_up:
+                    raise gone()
+                return attention(source, target, layer)
+
+        return waiting
 
     def translate(
         self, route: Route, texts: Sequence[str], ticket: Ticket, *, alternatives: int = 0, split: bool = True
