@@ -1,6 +1,7 @@
 # ruff: noqa: F811
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from tests.text.conftest import HOSTILE
 
 from regard.config import EOS, Config
 from regard.decode.translator import Translator
+from regard.model import bundled
 from regard.model.build import build
 from regard.model.saved import Saved, save_model
 
@@ -171,3 +173,14 @@ def test_ten_thousand_nasty_lines_through_a_pipe_in_bounded_memory(saved: Saved,
         assert len((tmp_path / "out").read_text(encoding="utf-8").splitlines()) == count
         peaks.append(usage.ru_maxrss)
     assert peaks[1] < peaks[0] + (200 << 10), "kilobytes"
+
+
+def test_without_a_model_the_bundled_one_is_taken(
+    run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("REGARD_MODEL", raising=False)
+    monkeypatch.setattr(bundled, "FOLDER", tmp_path)
+    code, out, err = run("The man sees.")
+    assert (code, out) == (2, b"") and err.startswith("regard: --model is missing; ")
+    shutil.copytree(folder, tmp_path / bundled.DEFAULT)
+    assert run("The man sees.")[:2] == run("--model", str(folder), "The man sees.")[:2]

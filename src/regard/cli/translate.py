@@ -21,7 +21,8 @@ def translate(
         list[Path] | None,
         typer.Option(
             envvar="REGARD_MODEL",
-            help="A model's folder, or a bundled one's name; of several, probabilities are averaged. [default: en-de]",
+            help="A model's folder, or a bundled one's name; of several, probabilities are averaged. "
+            "[default: en-de, if it is bundled]",
         ),
     ] = None,
     out: Annotated[
@@ -73,7 +74,6 @@ def translate(
     from regard.cli.progress import sentences_done
     from regard.decode.load import load
     from regard.decode.translator import Options
-    from regard.model.bundled import DEFAULT
 
     document = _document(text)
     _check_output(document, out, format_, n_best)
@@ -93,7 +93,7 @@ def translate(
         token_scores=format_ == "jsonl" or n_best is not None,
         batch_tokens=batch_tokens,
     )
-    translator = load(*(model or [Path(DEFAULT)]), engine=engine, device=device, compile=compile_)
+    translator = load(*(model or _bundled()), engine=engine, device=device, compile=compile_)
     options = replace(options, target=_target(translator, source, target))
     translator.request(options)  # a mistake is told before a line is read
     if document is not None:
@@ -103,6 +103,18 @@ def translate(
     with sentences_done() as progress:
         for number, translation in enumerate(_translations(translator, text, options, progress)):
             _write(show(number, translation))
+
+
+def _bundled() -> list[Path]:
+    """The model that is taken when none is named."""
+    from regard.errors import UserError
+    from regard.model.bundled import DEFAULT, bundled
+
+    if DEFAULT not in bundled():
+        raise UserError(
+            "--model is missing; name the folder of a model, such as runs/x/model, or set REGARD_MODEL to it"
+        )
+    return [bundled()[DEFAULT]]
 
 
 def _document(text: str | None) -> Path | None:
