@@ -108,6 +108,24 @@ def test_fused_gradients_equal_the_equations(kind: str) -> None:
         torch.testing.assert_close(fast, slow)
 
 
+def test_under_autocast_a_cpu_attends_in_32_bits() -> None:
+    layer = MultiHeadAttention(8, 2, 4, 4)
+    x = torch.randn(2, 9, 8)
+    exact, _ = layer(layer.queries(x), layer.keys_values(x), None)
+    kept: list[Tensor] = []
+    with (
+        torch.autocast("cpu", torch.bfloat16),
+        torch.autograd.graph.saved_tensors_hooks(lambda tensor: kept.append(tensor) or tensor, lambda tensor: tensor),
+    ):
+        query, memory = layer.queries(x), layer.keys_values(x)
+        kept.clear()
+        output, _ = layer(query, memory, None)
+    heads = [tensor for tensor in kept if tensor.ndim == 4]
+    assert query.dtype == torch.bfloat16
+    assert heads and all(tensor.dtype == torch.float32 for tensor in heads)
+    torch.testing.assert_close(output.float(), exact, rtol=0.05, atol=0.02)
+
+
 def test_a_query_that_sees_nothing_is_finite() -> None:
     layer = MultiHeadAttention(8, 2, 4, 4, neighbours=2)
     x = torch.randn(1, 40, 8, requires_grad=True)

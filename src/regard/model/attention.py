@@ -5,6 +5,7 @@ Shapes: B sentences, H heads, T queries, S keys, D = d_model, K = d_k, V = d_v; 
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -200,9 +201,11 @@ class MultiHeadAttention(nn.Module):
         if causal and not whole and T > 1:
             seen_TS = visible(distances(T, S, query_BHTK.device), causal=True, neighbours=0)
             mask = seen_TS if mask is None else mask & seen_TS
-        return F.scaled_dot_product_attention(
-            query_BHTK, key_BHSK, value_BHSV, attn_mask=mask, is_causal=whole, scale=self.scale
-        )
+        kernel = partial(F.scaled_dot_product_attention, attn_mask=mask, is_causal=whole, scale=self.scale)
+        if query_BHTK.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
+            with torch.autocast("cpu", enabled=False):  # backward through 16 bits, its kernel is many times slower
+                return kernel(query_BHTK.float(), key_BHSK.float(), value_BHSV.float())
+        return kernel(query_BHTK, key_BHSK, value_BHSV)
 
     def _restricted(self, query_BHTK: Tensor, memory: KeyValue, padding_BS: Tensor | None, *, causal: bool) -> Tensor:
         return restricted_attention(
