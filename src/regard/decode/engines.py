@@ -1,7 +1,10 @@
 """Who does the searching: an engine takes token ids and gives hypotheses."""
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 from regard.config import DecodeConfig
@@ -13,7 +16,7 @@ if TYPE_CHECKING:  # these need torch, which an engine may do without
 
 Sequences = tuple[tuple[int, ...], ...]
 BATCH_TOKENS = 2048  # source tokens, padding included: enough to keep two cores busy, and no more memory than that
-LEAST_TOKENS = 128  # of a batch that is small only so that several workers have something to do
+LEAST_TOKENS = 128  # of a batch, however wide the beam
 Progress = Callable[[int], None]
 """Told how many more sentences are done."""
 
@@ -53,26 +56,24 @@ class Engine(Protocol):
         """The n best hypotheses of each source, the best first. Sources are any number of ids without EOS."""
 
 
-def batches(lengths: Sequence[int], batch_tokens: int, workers: int = 1) -> Iterator[list[int]]:
+def batches(lengths: Sequence[int], batch_tokens: int, workers: int = 1) -> list[list[int]]:
     """The numbers of sources in batches of similar lengths, the longest first; EOS and padding count as tokens.
 
-    For several workers, a batch is at most half of a worker's share of what is left, so that all end at about the same
-    time, and a few sentences are shared, too.
+    Several workers get as many batches each, all about as large, so that they end at about the same time.
     """
-    left = sum(lengths) + len(lengths)
-    most = _most(left, batch_tokens, workers)
-    batch: list[int] = []
-    for number in sorted(range(len(lengths)), key=lambda number: -lengths[number]):
-        if batch and (len(batch) + 1) * (lengths[batch[0]] + 1) > most:
-            yield batch
-            left -= sum(lengths[done] + 1 for done in batch)
-            most = _most(left, batch_tokens, workers)
-            batch = []
-        batch.append(number)
-    if batch:
-        yield batch
+    order = sorted(range(len(lengths)), key=lambda number: -lengths[number])
+    tokens = [lengths[number] + 1 for number in order]
+    most = batch_tokens
+    if workers > 1:
+        count = workers * math.ceil(len(_starts(tokens, most)) / workers)
+        most = 1 + bisect_left(range(1, most), True, key=lambda size: len(_starts(tokens, size)) <= count)
+    return [order[start:end] for start, end in pairwise([*_starts(tokens, most), len(order)])]
 
 
-def _most(left: int, batch_tokens: int, workers: int) -> int:
-    """How many tokens the next batch may have."""
-    return batch_tokens if workers == 1 else min(batch_tokens, max(LEAST_TOKENS, left // (2 * workers)))
+def _starts(tokens: Sequence[int], most: int) -> list[int]:
+    """Where batches of at most so many tokens begin, padding included; tokens must descend."""
+    starts, start = [], 0
+    while start < len(tokens):
+        starts.append(start)
+        start += max(1, most // tokens[start])
+    return starts
