@@ -243,7 +243,7 @@ class TrainConfig(Frozen):
     """Stop after this many steps in a row whose loss or gradient was not finite; each of them is skipped."""
 
     precision: Literal["float32", "bf16"] = "float32"
-    """bf16: matrix products in bfloat16 by autocast, for GPUs; weights and sums stay in float32."""
+    """bf16: matrix products in bfloat16, for GPUs and for CPUs that know it; weights and sums stay in float32."""
     compile: bool = False
     """Let torch.compile make kernels for the model first; needs a compiler, and pays off on GPUs."""
     sharding: Literal["ddp", "fsdp"] = "ddp"
