@@ -8,7 +8,6 @@ this file.
 
 import argparse
 import json
-import math
 import os
 import statistics
 import time
@@ -24,6 +23,8 @@ from regard.config import ModelConfig
 from regard.model.attention import MultiHeadAttention
 from regard.model.layers import EncoderLayer
 from regard.model.state_space import StateSpace
+from regard.paper.complexity import exponent
+from regard.paper.dependence import peak_bytes
 
 SIZES = {"d_model": 128, "heads": 2}
 LAYERS = ("attention", "attention-as-written", "longformer", "linformer", "performer", "state-space")
@@ -73,23 +74,6 @@ def seconds(once: Callable[[], None], least: float = 0.2) -> float:
     return statistics.median(passes)
 
 
-def peak_bytes(once: Callable[[], None]) -> int:
-    """The most that torch holds during a pass beyond what it held before."""
-    with torch.profiler.profile(profile_memory=True) as profile:
-        once()
-    held = most = 0
-    for event in sorted(profile.profiler.kineto_results.events(), key=lambda event: event.start_ns()):
-        if event.name() == "[memory]":
-            held += event.nbytes()
-            most = max(most, held)
-    return most
-
-
-def exponent(lengths: list[int], values: list[float]) -> float:
-    """The p for which n^p fits best: the slope of a straight line through the logarithms."""
-    return round(statistics.linear_regression([*map(math.log, lengths)], [*map(math.log, values)]).slope, 2)
-
-
 def measure(lengths: list[int], rounds: int) -> dict[str, Any]:
     """All layers take turns, so that whatever else the machine does falls on all alike."""
     longest = max(lengths)
@@ -105,8 +89,8 @@ def measure(lengths: list[int], rounds: int) -> dict[str, Any]:
         report[name][part] = {
             "milliseconds": [round(1e3 * one, 2) for one in taken],
             "peak_MiB": [round(one / 2**20, 1) for one in held],
-            "time_exponent": exponent(lengths, taken),
-            "memory_exponent": exponent(lengths, [float(one) for one in held]),
+            "time_exponent": exponent(dict(zip(lengths, taken, strict=True))),
+            "memory_exponent": exponent(dict(zip(lengths, held, strict=True))),
         }
     return report
 

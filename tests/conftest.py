@@ -26,19 +26,9 @@ def corpora() -> Path:
 @pytest.fixture(scope="session")
 def peak_bytes() -> Callable[[Callable[[], object]], int]:
     """A function that tells how many bytes torch holds at the most while something is done."""
-    import torch
+    from regard.paper.dependence import peak_bytes
 
-    def measure(work: Callable[[], object]) -> int:
-        with torch.profiler.profile(profile_memory=True) as profile:
-            work()
-        held = most = 0
-        for event in sorted(profile.profiler.kineto_results.events(), key=lambda event: event.start_ns()):
-            if event.name() == "[memory]":
-                held += event.nbytes()
-                most = max(most, held)
-        return most
-
-    return measure
+    return peak_bytes
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from regard.data.prepared import Prepared
 from regard.errors import UserError
 from regard.model.cost import cost
 from regard.paper.experiment import Figures, read_experiment, sample_of
-from regard.paper.lineage import Lineage, Moments, Outcomes, run_lineage, sized, step_at
+from regard.paper.lineage import Lineage, Moments, Outcomes, later_moments, run_lineage, sized, step_at
 from regard.paper.lineage_report import as_markdown, fixed_context, write_lineage
 
 SHORT = {"steps": 6, "batch_tokens": 150, "warmup": 4, "checkpoint_every": 2, "log_every": 2}
@@ -49,13 +49,53 @@ def test_same_steps_and_same_time(data: Prepared, tmp_path: Path, watched: Watch
 
     again = Watched()
     assert run(data, tmp_path, again) == outcomes and again.runs == [], "what is done is not done again"
-    run(data, tmp_path, again, "rnn", fresh=True)
+    some = run(data, tmp_path, again, "rnn", fresh=True)
     assert {name for name, _ in again.runs} == {"rnn"}
+    assert some.keys() == outcomes.keys(), "the report is of all that is done"
+    assert all(some[name] == outcomes[name] for name in ("tiny", "lstm-attention", "feedforward"))
+
+
+def test_a_time_that_the_first_model_no_longer_has_is_measured_anew(data: Prepared, tmp_path: Path) -> None:
+    found = run(data, tmp_path, Watched(), "feedforward")["feedforward"]
+    assert isinstance(found, Moments)
+    later = found.time.seconds + 0.2
+    for name in ("same-steps.json", "same-time.json"):
+        figures = json.loads((tmp_path / "tiny" / name).read_text())
+        (tmp_path / "tiny" / name).write_text(json.dumps({**figures, "seconds": later}))
+    again = run(data, tmp_path, Watched(), "feedforward")["feedforward"]
+    assert isinstance(again, Moments)
+    assert again.steps == found.steps and again.time.seconds >= later > found.time.seconds
+
+
+def test_another_text_to_measure_on_is_noticed(data: Prepared, tmp_path: Path) -> None:
+    """Also if its file is called the same."""
+    samples = []
+    for folder in ("one", "other"):
+        (tmp_path / folder).mkdir()
+        for name, text in (("a", "en 12\nko 34\n"), ("b", f"{folder}\n삼 사\n")):
+            (tmp_path / folder / name).write_text(text, encoding="utf-8")
+        samples.append(sample_of(data, (str(tmp_path / folder / "a"), str(tmp_path / folder / "b"))))
+    alone = Lineage(models=("tiny",), set=SET)
+    found = [
+        run_lineage(alone, [], data, tmp_path / "out", sample, Watched(), fresh=False)["tiny"] for sample in samples
+    ]
+    assert samples[0].name == samples[1].name and found[0] != found[1]
+
+
+def test_the_later_moment_tells_how_long_a_model_took(data: Prepared, tmp_path: Path, watched: Watched) -> None:
+    found = run(data, tmp_path, watched, "tiny")["tiny"]
+    assert isinstance(found, Moments)
+    slow = found.steps.model_copy(update={"seconds": 600.0})
+    later = later_moments(["rnn", "gru", "lstm"], {"rnn": Moments(slow, found.time), "gru": "failed", "convs2s": found})
+    assert later == {"rnn": slow, "gru": "failed"}
 
 
 def test_mistakes(data: Prepared, tmp_path: Path, watched: Watched) -> None:
     with pytest.raises(UserError, match="no model here is called 'rn'; did you mean 'rnn'"):
         run(data, tmp_path, watched, "rn")
+    falling = {**SET, "train": {**SET["train"], "schedule": "cosine"}}
+    with pytest.raises(UserError, match="^tiny: a cosine falls to 0 at the last step"):
+        sized(Lineage(models=("tiny", "rnn"), set=falling), data)
 
 
 CODE = """
@@ -96,7 +136,7 @@ class TestStepAt:
 
     def test_beyond(self, tmp_path: Path) -> None:
         log(tmp_path, (500, 50.0), (600, 60.0))
-        with pytest.raises(UserError, match="went on beyond 40 seconds before it was measured"):
+        with pytest.raises(UserError, match=f"went on beyond 40 seconds .* --models {tmp_path.name} --fresh"):
             step_at(tmp_path, 100, 40.0)
 
 

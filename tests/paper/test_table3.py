@@ -2,6 +2,9 @@
 
 import json
 import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +13,13 @@ from tests.paper.conftest import Watched, kill_at
 
 from regard.config import Config, paper_figures, preset_names
 from regard.data.prepared import Prepared
-from regard.errors import UserError
+from regard.errors import Interrupted, UserError
 from regard.files import sha256
 from regard.paper.experiment import Row, read_experiment, run_rows, sample_of
 from regard.paper.table3 import Table3, chosen, rows_at, run_table3
+from regard.train.loop import Silence
 from regard.train.run import settle
+from regard.train.step import Update
 
 CODE = """
 import sys
@@ -103,6 +108,19 @@ def test_whole_table(table_file: Path, data: Prepared, tmp_path: Path, watched: 
     assert again.runs == [("A-1", 8)]
 
 
+def test_rows_that_another_command_has_run_meanwhile(
+    table_file: Path, data: Prepared, tmp_path: Path, watched: Watched
+) -> None:
+    @contextmanager
+    def beside(title: str, steps: int, row: Path) -> Iterator[Silence]:
+        run(table_file, data, tmp_path / "out", watched, "base")
+        yield Silence()
+
+    table = read_experiment(Table3, "table3", table_file)
+    report = run_table3(table, "tiny", data, tmp_path / "out", ["A"], beside, fresh=False)
+    assert [row["row"] for row in report["rows"] if row["ours"]] == ["base", "base-seed2", "A-1"]
+
+
 def test_figures_are_those_of_the_log(table_file: Path, data: Prepared, tmp_path: Path, watched: Watched) -> None:
     report = run(table_file, data, tmp_path / "out", watched, "A")
     last = [json.loads(line) for line in (tmp_path / "out/A-1/log.jsonl").read_text().splitlines()]
@@ -135,6 +153,28 @@ def test_one_that_fails_does_not_stop_the_others(
     wild_one, tame = outcomes["wild"], outcomes["tame"]
     assert isinstance(wild_one, str) and "not finite" in wild_one
     assert not isinstance(tame, str) and tame.config == settle(config, data) and tame.step == 12
+
+
+class Impatient(Silence):
+    """Asks to stop when the last step is done."""
+
+    def step(self, number: int, update: Update) -> None:
+        if number == 8:
+            signal.raise_signal(signal.SIGTERM)
+
+
+@contextmanager
+def impatient(title: str, steps: int, run: Path) -> Iterator[Impatient]:
+    yield Impatient()
+
+
+def test_stopped_at_the_last_step_of_a_row(table_file: Path, data: Prepared, tmp_path: Path, watched: Watched) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(Interrupted, match="out/base: stopped after its last step") as stopped:
+        run_table3(read_experiment(Table3, "table3", table_file), "tiny", data, out, [], impatient, fresh=False)
+    assert stopped.value.code == 75 and not (out / "base-seed2").exists()
+    run(table_file, data, out, watched, "base")
+    assert watched.runs == [("base", 8), ("base-seed2", 8)]
 
 
 def test_killed_between_and_inside_rows(table_file: Path, digits: Path, data: Prepared, tmp_path: Path) -> None:

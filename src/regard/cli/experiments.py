@@ -94,7 +94,9 @@ def lineage(
         tuple[str, str] | None,
         typer.Option(metavar="SOURCE REFERENCE", help="Measure on these two files, not on the validation set."),
     ] = None,
-    models: Annotated[str | None, typer.Option(metavar="lstm,gru", help="Train only these, beside the first.")] = None,
+    models: Annotated[
+        str | None, typer.Option(metavar="lstm,gru", help="Train only these, beside the first; report on all.")
+    ] = None,
     fresh: Fresh = False,
     as_json: Json = False,
 ) -> None:

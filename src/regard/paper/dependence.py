@@ -1,8 +1,10 @@
-"""How outputs depend on inputs, found out from what torch records to differentiate: chains, paths, and what is kept.
+"""How outputs depend on inputs, found out from what torch records to differentiate: chains, paths, and what is kept;
+and the memory that work takes while it is done.
 
 Shapes: E = 2 ends of a sentence, N positions, D = d_model.
 """
 
+from collections.abc import Callable
 from itertools import count
 
 import torch
@@ -90,6 +92,18 @@ def kept_bytes(mixing: Mixing, d: int, n: int) -> int:
         output = mixing.mix(x_1ND)
     assert output.requires_grad  # it holds what was kept until here, so that no two things were in the same place
     return sum(size for place, size in kept.items() if place not in given)
+
+
+def peak_bytes(work: Callable[[], object]) -> int:
+    """The most memory that torch holds while something is done, beyond what it held before."""
+    with torch.profiler.profile(profile_memory=True) as profile:
+        work()
+    held = most = 0
+    for event in sorted(profile.profiler.kineto_results.events(), key=lambda event: event.start_ns()):
+        if event.name() == "[memory]":
+            held += event.nbytes()
+            most = max(most, held)
+    return most
 
 
 def _place(tensor: Tensor) -> int:

@@ -4,6 +4,7 @@ Nothing is done twice. A run that has its figures is passed over, and one that w
 same command goes on with an experiment that was stopped.
 """
 
+import hashlib
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -16,13 +17,14 @@ from regard.config import Config, Frozen, check
 from regard.data.prepared import Prepared, RawPair
 from regard.decode.load import load
 from regard.decode.translator import Translator
-from regard.errors import Failed, UserError
+from regard.errors import Failed, Interrupted, UserError
 from regard.evaluate.aligned import read_aligned
 from regard.evaluate.bleu import Bucket, bleu, by_length
 from regard.evaluate.perplexity import perplexity, score_texts
 from regard.evaluate.validator import translated, validation_pairs
 from regard.files import read_json, write_json
 from regard.model.cost import cost
+from regard.train.interrupt import listening
 from regard.train.log import Record, records
 from regard.train.loop import Observer, train
 from regard.train.run import LOG, MODEL, fingerprint, settle
@@ -57,6 +59,8 @@ class Figures(Frozen):
     signature: str
     by_length: tuple[Bucket, ...]
     measured_on: str
+    sample: str
+    """Checksum of what it was measured on."""
     config: Config
     data: str
     """Checksum of the data's manifest."""
@@ -71,6 +75,10 @@ class Sample(NamedTuple):
 
     name: str
     pairs: list[RawPair]
+
+    @property
+    def checksum(self) -> str:
+        return hashlib.sha256(repr(self.pairs).encode()).hexdigest()
 
 
 def read_experiment(kind: type[Description], name: str, path: Path | None) -> Description:
@@ -104,15 +112,21 @@ def known(path: Path, config: Config, data: Prepared, sample: Sample) -> Figures
         return None
     figures = check(Figures, read_json(path), str(path))
     same = figures.config.model_dump() == config.model_dump() and figures.data == fingerprint(data.directory)
-    return figures if same and figures.measured_on == sample.name else None
+    return figures if same and figures.sample == sample.checksum else None
 
 
 def train_to_the_end(config: Config, data: Prepared, run: Path, observer: Observer, *, fresh: bool = False) -> Record:
     """Train until the last step, or see that it is done; returns the last line of the log about training.
 
-    A run of other settings or data, or beyond that step, is refused.
+    A run of other settings or data, or beyond that step, is refused. One that is asked to stop when it has nothing left
+    to do stops the whole experiment.
     """
-    train(config, data, run, observer=observer, fresh=fresh)
+    with listening() as asked:
+        train(config, data, run, observer=observer, fresh=fresh)
+    if asked:
+        raise Interrupted(
+            f"{run}: stopped after its last step with everything saved; run the same command again to go on", asked.code
+        )
     last = progress(run)[-1]
     if last["step"] > config.train.steps:
         raise UserError(
@@ -145,6 +159,7 @@ def measure(run: Path, config: Config, data: Prepared, sample: Sample, last: Rec
         signature=score.signature,
         by_length=tuple(by_length([pair.source for pair in sample.pairs], lines, references)),
         measured_on=sample.name,
+        sample=sample.checksum,
         config=config,
         data=fingerprint(data.directory),
     )

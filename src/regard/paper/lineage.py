@@ -13,7 +13,18 @@ from regard.config import Config, Frozen, nearest, preset
 from regard.data.prepared import Prepared
 from regard.errors import Failed, UserError
 from regard.model.cost import cost
-from regard.paper.experiment import Figures, Sample, Watch, keep, known, measure, progress, time_left, train_to_the_end
+from regard.paper.experiment import (
+    Figures,
+    Outcome,
+    Sample,
+    Watch,
+    keep,
+    known,
+    measure,
+    progress,
+    time_left,
+    train_to_the_end,
+)
 from regard.train.log import records
 from regard.train.run import LOG, settle
 
@@ -43,6 +54,12 @@ Outcomes = dict[str, Moments | str]
 def sized(experiment: Lineage, data: Prepared) -> dict[str, Config]:
     """Every model's settings, with that d_model which brings its parameters nearest to the first one's."""
     first, *others = ((name, settle(preset(name, **experiment.set), data)) for name in experiment.models)
+    for name, config in (first, *others):
+        if config.train.schedule == "cosine":
+            raise UserError(
+                f"{name}: a cosine falls to 0 at the last step, and which that is after the same time is not known "
+                "before; choose another train.schedule"
+            )
     goal = cost(first[1].model).parameters
     return dict([first, *((name, _as_large(config, goal)) for name, config in others)])
 
@@ -59,7 +76,10 @@ def _as_large(config: Config, parameters: int) -> Config:
 def run_lineage(
     experiment: Lineage, wanted: Sequence[str], data: Prepared, out: Path, sample: Sample, watch: Watch, *, fresh: bool
 ) -> Outcomes:
-    """Train and measure the first model, and then the others that are wanted; all, if none is named."""
+    """Train and measure the first model, and then the others that are wanted; all, if none is named.
+
+    Of the rest, those that are done are among the outcomes, too.
+    """
     configs = sized(experiment, data)
     for name in wanted:
         if name not in configs:
@@ -67,15 +87,21 @@ def run_lineage(
                 f"no model here is called {name!r}{nearest(name, [*configs])}; there are {', '.join(configs)}"
             )
     first = experiment.models[0]
-    configs = {name: config for name, config in configs.items() if not wanted or name in (first, *wanted)}
+    chosen = [name for name in configs if not wanted or name in (first, *wanted)]
     outcomes: Outcomes = {}
     seconds: float | None = None
-    for number, (name, config) in enumerate(configs.items(), start=1):
-        times = {done: one if isinstance(one, str) else one.time for done, one in outcomes.items()}
-        title = f"{name}, {number} of {len(configs)}{time_left(dict.fromkeys(configs, 1), times)}"
+    for name, config in configs.items():
+        run = out / name
+        if name not in chosen:
+            by_steps, by_time = _measured(config, data, run, sample, seconds)
+            if by_steps is not None and by_time is not None:
+                outcomes[name] = Moments(by_steps, by_time)
+            continue
+        left = time_left(dict.fromkeys(chosen, 1), later_moments(chosen, outcomes))
+        title = f"{name}, {chosen.index(name) + 1} of {len(chosen)}{left}"
         anew = fresh and (not wanted or name in wanted)
         try:
-            found = _moments(config, data, out / name, sample, seconds, title, watch, fresh=anew)
+            found = _moments(config, data, run, sample, seconds, title, watch, fresh=anew)
         except Failed as failure:
             if seconds is None:
                 raise
@@ -84,6 +110,27 @@ def run_lineage(
             outcomes[name] = found
             seconds = seconds or found.steps.seconds
     return outcomes
+
+
+def later_moments(chosen: Sequence[str], outcomes: Outcomes) -> dict[str, Outcome]:
+    """Of each model that was chosen and is done the later moment, which tells how long it took."""
+    return {
+        name: found if isinstance(found, str) else max(found, key=lambda figures: figures.seconds)
+        for name, found in outcomes.items()
+        if name in chosen
+    }
+
+
+def _measured(
+    config: Config, data: Prepared, run: Path, sample: Sample, seconds: float | None
+) -> tuple[Figures | None, Figures | None]:
+    """A model's two moments, as far as they have been measured."""
+    by_steps, by_time = (known(run / name, config, data, sample) for name in (STEPS, TIME))
+    if by_time is not None and seconds is not None:
+        before = [passed for step, passed in _checkpoints(run, config.train.checkpoint_every) if step < by_time.step]
+        if not before[-1] < seconds <= by_time.seconds:  # the first model has been trained anew, and took another time
+            by_time = None
+    return by_steps, by_time
 
 
 def _moments(
@@ -101,7 +148,7 @@ def _moments(
     if fresh:
         for path in (run / STEPS, run / TIME):
             path.unlink(missing_ok=True)
-    by_steps, by_time = (known(run / name, config, data, sample) for name in (STEPS, TIME))
+    by_steps, by_time = _measured(config, data, run, sample, seconds)
     while by_steps is None or by_time is None:
         goals = [config.train.steps] if by_steps is None or seconds is None else []
         if by_time is None and seconds is not None:
@@ -124,15 +171,22 @@ def step_at(run: Path, every: int, seconds: float) -> int:
     """Until which checkpoint a run may go that is to be measured after so long: the one at which it has trained for so
     long, or one half the way there, should it become slower; its log tells how fast it was.
     """
-    lines: list[tuple[int, float]] = [(line["step"], line["seconds"]) for line in progress(run)]
-    regular = [(0, 0.0), *(line for line in lines if line[0] % every == 0)]
+    regular = _checkpoints(run, every)
     step, passed = regular[-1]
     if passed < seconds:
         checkpoints = (seconds - passed) * step / passed / every if step else 0.0
         return step + max(1, int(checkpoints / 2)) * every
     if regular[-2][1] >= seconds:
-        raise UserError(f"{run}: went on beyond {seconds:.0f} seconds before it was measured; start over with --fresh")
+        raise UserError(
+            f"{run}: went on beyond {seconds:.0f} seconds before it was measured; start it over with "
+            f"--models {run.name} --fresh"
+        )
     return step
+
+
+def _checkpoints(run: Path, every: int) -> list[tuple[int, float]]:
+    """The start and the regular checkpoints of a run: the step, and for how long it had trained."""
+    return [(0, 0.0), *((line["step"], line["seconds"]) for line in progress(run) if line["step"] % every == 0)]
 
 
 def losses(run: Path) -> list[tuple[float, float]]:

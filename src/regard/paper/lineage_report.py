@@ -33,7 +33,7 @@ def write_lineage(out: Path, outcomes: Outcomes) -> dict[str, Any]:
 def _entry(found: Moments | str) -> dict[str, Any]:
     if isinstance(found, str):
         return {"failed": found}
-    hidden = {"config", "data", "signature", "measured_on"}
+    hidden = {"config", "data", "sample", "signature", "measured_on"}
     return {
         f"same_{moment}": {**figures.model_dump(exclude=hidden), "tokens_per_second": figures.tokens_per_second}
         for moment, figures in found._asdict().items()

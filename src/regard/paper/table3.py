@@ -84,7 +84,8 @@ def run_table3(
     """Run the rows that are wanted, and report on all that are done in table3.md, table3.json and table3.svg."""
     every = rows_at(experiment, scale)
     rows, sample = chosen(every, wanted), sample_of(data)
-    outcomes = _done(every, data, out, sample) | run_rows(rows, data, out, sample, watch, fresh=fresh)
+    ran = run_rows(rows, data, out, sample, watch, fresh=fresh)
+    outcomes = _done(every, data, out, sample) | ran
     report = {"scale": scale, "data": str(data.directory), **reported(experiment.findings, every, outcomes)}
     write_json(out / "table3.json", report)
     write_bytes(out / "table3.md", as_markdown(report).encode())

@@ -24,9 +24,15 @@ class Asked:
         return 130 if self.signal == signal.SIGINT else REQUEUE
 
 
+_LISTENING: list[Asked] = []
+
+
 @contextmanager
 def listening() -> Iterator[Asked]:
-    """Note SIGTERM, SIGUSR1 and the first Ctrl-C; a second Ctrl-C interrupts at once."""
+    """Note SIGTERM, SIGUSR1 and the first Ctrl-C; a second Ctrl-C interrupts at once.
+
+    Who listens around another that listens hears all that it hears.
+    """
     asked = Asked()
     if threading.current_thread() is not threading.main_thread():
         yield asked
@@ -35,11 +41,14 @@ def listening() -> Iterator[Asked]:
     def note(number: int, _: FrameType | None) -> None:
         if asked and number == signal.SIGINT:
             raise KeyboardInterrupt
-        asked.signal = number
+        for one in _LISTENING:
+            one.signal = number
 
+    _LISTENING.append(asked)
     before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)}
     try:
         yield asked
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        _LISTENING.pop()
