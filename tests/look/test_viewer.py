@@ -140,7 +140,7 @@ def test_pointing_at_a_word_lights_its_aligned_words(open_page: Open, seen: Look
 
 def test_the_search_as_a_tree_and_greedy_beside_it(open_page: Open, seen: Look) -> None:
     shown = open_page(seen.to_json())
-    shown.click("[data-tab=search]")
+    shown.click("[data-value=search]")
     sight = seen.sentences[0]
     assert shown.locator(".tree [data-branch]").count() == len(sight.branches) == shown.locator(".edges path").count()
     figures = [text.replace("−", "-") for text in shown.locator(".tree .figure").all_text_contents()]
@@ -155,7 +155,7 @@ def test_the_search_as_a_tree_and_greedy_beside_it(open_page: Open, seen: Look) 
 
 def test_what_was_probable_at_each_step(open_page: Open, seen: Look) -> None:
     shown = open_page(seen.to_json())
-    shown.click("[data-tab=next]")
+    shown.click("[data-value=next]")
     sight = seen.sentences[0]
     for step, row in enumerate(sight.probable):
         if step:
@@ -163,6 +163,8 @@ def test_what_was_probable_at_each_step(open_page: Open, seen: Look) -> None:
         drawn = shown.locator(".bar").evaluate_all("bars => bars.map(({dataset: d}) => [d.token, +d.probability])")
         assert [token for token, _ in drawn] == [token for token, _ in row]
         assert [value for _, value in drawn] == pytest.approx([value for _, value in row], abs=1e-5)
+        told = shown.get_attribute(".bars", "aria-label") or ""
+        assert told.count(" (written)") == (sight.target.tokens[step] in dict(row))
         assert shown.text_content("output") == f"Token {step + 1} of {len(sight.probable)}"
     shown.click(".piece >> nth=0")
     assert shown.text_content("output") == f"Token 1 of {len(sight.probable)}"
@@ -170,7 +172,7 @@ def test_what_was_probable_at_each_step(open_page: Open, seen: Look) -> None:
 
 def test_the_sinusoids_of_each_token(open_page: Open, seen: Look) -> None:
     shown = open_page(seen.to_json(), viewport={"width": 1280, "height": 2000})
-    shown.click("[data-tab=positions]")
+    shown.click("[data-value=positions]")
     tokens = seen.sentences[0].source.tokens
     box = shown.locator(".heat image").bounding_box()
     assert box is not None
@@ -204,7 +206,7 @@ def test_saving(open_page: Open, seen: Look, tmp_path: Path) -> None:
     kept, given = (json.loads(one.text_content("#regard-look-data") or "") for one in (again, shown))
     assert kept == given
     for tab in TABS[1:]:
-        shown.click(f"[data-tab={tab}]")
+        shown.click(f"[data-value={tab}]")
         with shown.expect_download() as download:
             shown.click("[data-save=PNG]")
         assert Path(download.value.path()).stat().st_size > 1000
@@ -212,11 +214,11 @@ def test_saving(open_page: Open, seen: Look, tmp_path: Path) -> None:
 
 def test_by_keyboard_alone(open_page: Open, seen: Look) -> None:
     shown = open_page(seen.to_json())
-    shown.focus("[data-tab=attention]")
+    shown.focus("[data-value=attention]")
     for tab in (*TABS[1:], TABS[0]):
         shown.keyboard.press("Home" if tab == TABS[0] else "ArrowRight")
-        assert shown.get_attribute(f"[data-tab={tab}]", "aria-selected") == "true"
-        assert shown.get_attribute("[role=tabpanel]", "aria-label") == shown.text_content(f"[data-tab={tab}]")
+        assert shown.get_attribute(f"[data-value={tab}]", "aria-selected") == "true"
+        assert shown.get_attribute("[role=tabpanel]", "aria-label") == shown.text_content(f"[data-value={tab}]")
     shown.focus('.thumbnail[aria-checked="true"]')
     shown.keyboard.press("ArrowDown")
     assert shown.text_content(".chosen h3") == "Cross-attention, layer 2, head 1"
@@ -237,9 +239,9 @@ def test_by_keyboard_alone(open_page: Open, seen: Look) -> None:
 def test_no_page_is_wider_than_the_screen(open_page: Open, seen: Look, width: int, locale: str) -> None:
     shown = open_page(seen.to_json(), viewport={"width": width, "height": 800}, locale=locale)
     for tab in TABS:
-        shown.click(f"[data-tab={tab}]")
+        shown.click(f"[data-value={tab}]")
         assert shown.evaluate("document.documentElement.scrollWidth") <= width
-    shown.click("[data-tab=attention]")
+    shown.click("[data-value=attention]")
     shown.click("[data-value=matrix]")
     assert shown.evaluate("document.documentElement.scrollWidth") <= width
 
@@ -279,6 +281,9 @@ def test_right_to_left(open_page: Open, translator: Translator) -> None:
     lefts = [box["x"] for box in boxes if box is not None]
     assert len(lefts) == 4 and lefts == sorted(lefts, reverse=True), "the first word stands on the right"
     assert shown.locator(".words bdi").count() == shown.locator(".words .word").count()
+    shown.focus(".side:nth-child(1) [data-word='0']")
+    shown.keyboard.press("ArrowLeft")
+    assert shown.evaluate("document.activeElement.dataset.word") == "1", "the next word stands on the left"
 
 
 def test_models_that_have_less(open_page: Open, seen: Look) -> None:
@@ -286,7 +291,7 @@ def test_models_that_have_less(open_page: Open, seen: Look) -> None:
     told["sentences"][0] |= {"attention": {"cross": told["sentences"][0]["attention"]["cross"]}, "positions": None}
     shown = open_page(json.dumps(told))
     assert shown.locator(".heads h4").all_text_contents() == ["Cross-attention"]
-    shown.click("[data-tab=positions]")
+    shown.click("[data-value=positions]")
     assert shown.text_content(".panel") == "This model has none of this."
     told["sentences"][0]["attention"] = {}
     assert open_page(json.dumps(told)).text_content(".panel") == "This model has none of this."
@@ -318,8 +323,8 @@ def test_accessible(open_page: Open, translator: Translator, scheme: str) -> Non
     shown = open_page(translator.look(f"{TEXT} Das Mädchen.").to_json(), color_scheme=scheme)
     for tab in (*TABS, "matrix"):
         if tab == "matrix":
-            shown.click("[data-tab=attention]")
-        shown.click("[data-value=matrix]" if tab == "matrix" else f"[data-tab={tab}]")
+            shown.click("[data-value=attention]")
+        shown.click("[data-value=matrix]" if tab == "matrix" else f"[data-value={tab}]")
         found = axe.Axe().run(shown).response["violations"]
         assert [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found] == [], tab
 

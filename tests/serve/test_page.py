@@ -178,6 +178,11 @@ def test_copy(open_page: Open, translator: Translator) -> None:
     shown.click("#copy")
     expect(shown.locator("#copy")).to_have_text("Copied")
     assert shown.evaluate("navigator.clipboard.readText()") == translator.translate(TEXT)
+    forbidden = "{ configurable: true, value: { writeText: () => Promise.reject(new Error('not allowed')) } }"
+    shown.evaluate(f"Object.defineProperty(navigator, 'clipboard', {forbidden})")
+    expect(shown.locator("#copy")).to_have_text("Copy")
+    shown.click("#copy")
+    expect(shown.locator("#copy")).to_have_text("Copied")
     shown.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     shown.click("#tab-program")
     shown.click("#panel button:has-text('Copy')")
@@ -403,18 +408,21 @@ def test_english_and_korean(open_page: Open, translator: Translator) -> None:
     write(shown, TEXT, translator.translate(TEXT))
     expect(shown.locator(".others .figures").first).to_contain_text("점수")
     shown.click("#tab-inside")
-    expect(shown.locator("#panel [data-tab=attention]")).to_have_text("어텐션")
+    expect(shown.locator("#panel [data-value=attention]")).to_have_text("어텐션")
     shown.click("#speak")
-    expect(shown.locator("#panel [data-tab=attention]")).to_have_text("Attention")
+    expect(shown.locator("#panel [data-value=attention]")).to_have_text("Attention")
     assert shown.locator("#source option").all_text_contents() == ["Detect language", "German", "English"]
     assert shown.input_value("#text") == TEXT
     shown.reload()
     assert shown.get_attribute("html", "lang") == "en", "it is remembered"
     same_keys = """async () => {
-        const { both } = await import("/page/strings.js");
+        const { say, speak } = await import("/page/strings.js");
         const keys = (of) => Object.entries(of).map(([key, value]) =>
             [key, typeof value === "object" ? keys(value) : typeof value]);
-        const [english, korean] = both().map((strings) => JSON.stringify(keys(strings)));
+        const [english, korean] = ["en", "ko"].map((lang) => {
+            speak(lang);
+            return JSON.stringify(keys(say()));
+        });
         return english === korean;
     }"""
     assert shown.evaluate(same_keys), "both languages say the same things"
@@ -505,7 +513,7 @@ def test_all_views_and_saving_under_the_strict_policy(
     write(shown, TEXT, translator.translate(TEXT))
     shown.click("#tab-inside")
     for tab, drawn in (("search", ".tree"), ("next", ".bars"), ("positions", ".heat"), ("attention", ".lines")):
-        shown.click(f"[data-tab={tab}]")
+        shown.click(f"[data-value={tab}]")
         expect(shown.locator(f"#panel {drawn}")).to_be_visible()
     shown.click('[aria-label="Decoder, layer 2, head 1"]')
     shown.click("#tab-others")

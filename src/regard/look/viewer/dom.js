@@ -23,7 +23,6 @@ function filled(element, attributes, children) {
 // One of a group's items can be reached with the Tab key, the others from it with arrows, Home and End.
 export function rove(group, items, { across = 1, chosen = 0 } = {}) {
   items.forEach((item, number) => item.setAttribute("tabindex", number === chosen ? 0 : -1));
-  const steps = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: across, ArrowUp: -across };
   group.addEventListener("focusin", (event) => {
     const here = items.find((item) => item.contains(event.target));
     if (here) items.forEach((item) => item.setAttribute("tabindex", item === here ? 0 : -1));
@@ -31,6 +30,8 @@ export function rove(group, items, { across = 1, chosen = 0 } = {}) {
   group.addEventListener("keydown", (event) => {
     const here = items.findIndex((item) => item.contains(event.target));
     const last = items.length - 1;
+    const right = getComputedStyle(group).direction === "rtl" ? -1 : 1;
+    const steps = { ArrowRight: right, ArrowLeft: -right, ArrowDown: across, ArrowUp: -across };
     const there = { Home: 0, End: last }[event.key] ?? (event.key in steps ? here + steps[event.key] : here);
     if (here < 0 || there === here) return;
     event.preventDefault();
@@ -38,21 +39,36 @@ export function rove(group, items, { across = 1, chosen = 0 } = {}) {
   });
 }
 
+const RADIO = { role: "radio", group: "radiogroup", state: "aria-checked", class: "choice" };
+const TAB = { role: "tab", group: "tablist", state: "aria-selected", class: "tabs" };
+
 // A few choices side by side, one of which holds; to focus one is to choose it.
 export function choice(label, options, value, change) {
+  return chosenOf(RADIO, label, options, value, change);
+}
+
+export function tabList(label, options, value, change) {
+  return chosenOf(TAB, label, options, value, change);
+}
+
+function chosenOf(kind, label, options, value, change) {
   const keys = Object.keys(options);
-  const items = keys.map((key) =>
-    html("button", { type: "button", role: "radio", "data-value": key, click: () => choose(key) }, options[key]),
-  );
-  function choose(key) {
-    items.forEach((item, number) => item.setAttribute("aria-checked", keys[number] === key));
-    if (key !== value) change((value = key));
-  }
-  items.forEach((item, number) => {
-    item.setAttribute("aria-checked", keys[number] === value);
-    item.addEventListener("focus", () => choose(keys[number]));
+  const choose = (key) => {
+    if (key === value) return;
+    value = key;
+    mark();
+    change(key);
+  };
+  const items = keys.map((key) => {
+    const pick = () => choose(key);
+    const attributes = { type: "button", role: kind.role, "data-value": key, click: pick, focus: pick };
+    return html("button", attributes, options[key]);
   });
-  const group = html("div", { role: "radiogroup", "aria-label": label, class: "choice" }, items);
+  function mark() {
+    items.forEach((item, number) => item.setAttribute(kind.state, keys[number] === value));
+  }
+  mark();
+  const group = html("div", { role: kind.group, "aria-label": label, class: kind.class }, items);
   rove(group, items, { chosen: keys.indexOf(value) });
   return group;
 }

@@ -70,10 +70,13 @@ function barDrawing(probable, written, room, say) {
       svg("text", { class: "figure", x: left + length + 8, y: y + 19 }, percent(value)),
     );
   });
-  const label = probable.map(([token, value]) => `${shownToken(token, say)} ${percent(value)}`).join(", ");
+  const label = probable.map(([token, value], number) => {
+    const told = `${names[number]} ${percent(value)}`;
+    return token === written ? `${told} (${say.written})` : told;
+  });
   return svg(
     "svg",
-    { class: "bars", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label },
+    { class: "bars", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label.join(", ") },
     rows,
   );
 }

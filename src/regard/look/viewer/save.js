@@ -24,7 +24,7 @@ const STYLED = [
   "font-weight",
 ];
 
-export function standalone(drawing) {
+function standalone(drawing) {
   const copy = drawing.cloneNode(true);
   const originals = [drawing, ...drawing.querySelectorAll("*")];
   const copies = [copy, ...copy.querySelectorAll("*")];

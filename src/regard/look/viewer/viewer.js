@@ -8,7 +8,7 @@
 // itself or around it, or from the system.
 
 import { attentionPanel } from "./attention.js";
-import { html, rove } from "./dom.js";
+import { html, tabList } from "./dom.js";
 import { nextPanel } from "./next.js";
 import { positionsPanel } from "./positions.js";
 import { savePage, savePng, saveSvg } from "./save.js";
@@ -59,7 +59,10 @@ export function mount(element, look, { lang = navigator.language, template } = {
     html("header", {}, html("h2", {}, say.look), saving(panel, look, template, say)),
     menu(look.sentences, choose, say) ?? "",
     head,
-    tabs(state, show, say),
+    tabList(say.look, say.tabs, state.tab, (tab) => {
+      state.tab = tab;
+      show();
+    }),
     panel,
   );
   choose(0);
@@ -90,26 +93,6 @@ function menu(sentences, choose, say) {
   );
   const select = html("select", { change: () => choose(Number(select.value)) }, options);
   return html("label", { class: "menu" }, say.sentence, select);
-}
-
-function tabs(state, show, say) {
-  const keys = Object.keys(PANELS);
-  const items = keys.map((key) =>
-    html("button", { type: "button", role: "tab", "data-tab": key, "aria-selected": key === state.tab }, say.tabs[key]),
-  );
-  items.forEach((item, number) => {
-    const select = () => {
-      if (state.tab === keys[number]) return;
-      state.tab = keys[number];
-      items.forEach((other) => other.setAttribute("aria-selected", other === item));
-      show();
-    };
-    item.addEventListener("click", select);
-    item.addEventListener("focus", select);
-  });
-  const list = html("div", { role: "tablist", class: "tabs", "aria-label": say.look }, items);
-  rove(list, items);
-  return list;
 }
 
 function saving(panel, look, template, say) {

@@ -40,5 +40,4 @@ export function alignment(given, answer, pairs) {
     const turned = /Left|Right/.test(event.key) && answer.field.matches(":dir(rtl)");
     answer.step(turned ? -STEPS[event.key] : STEPS[event.key]);
   });
-  return { dark };
 }

@@ -6,8 +6,11 @@ import { say } from "./strings.js";
 const SHOWN = 1500; // milliseconds that a button says so
 
 export async function copy(text, button) {
-  if (navigator.clipboard) await navigator.clipboard.writeText(text);
-  else byHand(text);
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    byHand(text);
+  }
   button.textContent = say().copied;
   setTimeout(() => (button.textContent = say().copy), SHOWN);
 }

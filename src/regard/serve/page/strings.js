@@ -126,10 +126,6 @@ export function speak(lang) {
   remember("regard-language", speech.lang);
 }
 
-export function both() {
-  return [ENGLISH, KOREAN];
-}
-
 // A language by its code, as the page's own language calls it; or else as the server does.
 export function named(code, name) {
   const found = new Intl.DisplayNames([speech.lang], { type: "language", fallback: "none" });
