@@ -2,7 +2,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from tests.serve.running import Running, running
+from tests.serve.running import Running, gated, running
 
 from regard.decode.load import load
 from regard.decode.translator import Options
@@ -97,3 +97,15 @@ def test_keys_and_quota(folders: dict[str, str], tmp_path: Path) -> None:
         assert served.post("/translate", {**libre, "api_key": theirs}).status == 200
         assert served.get("/languages").status == 200
         assert served.get("/frontend/settings").json["keyRequired"] is True
+
+
+def test_only_what_is_translated_is_charged(folders: dict[str, str], tmp_path: Path) -> None:
+    header = {"Authorization": f"DeepL-Auth-Key {new_key(tmp_path / 'keys.txt', 'me')}"}
+    fields = {"text": ["The man."], "source_lang": "EN", "target_lang": "DE"}
+    with running(folders["en-de"], keys=read_keys(tmp_path / "keys.txt"), quota=20, deadline=0.3) as served:
+        with gated(served, folders["en-de"]):
+            for _ in range(3):
+                assert served.post("/v2/translate", fields, **header).status == 503
+        assert served.get("/v2/usage", **header).json["character_count"] == 0
+        assert served.post("/v2/translate", {**fields, "target_lang": "EN"}, **header).status == 200
+        assert served.get("/v2/usage", **header).json["character_count"] == 8

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 import pytest
 from tests.serve.running import MULTIPART, Running, multipart, running
+from tests.serve.test_steady import until
 
 ASKED = {"q": "The man.", "source": "en", "target": "de"}
 SPACE = b" " * (128 << 10)
@@ -99,6 +100,7 @@ def test_methods_and_paths(served: Running) -> None:
     for method, path in (("GET", "/translate"), ("DELETE", "/v2/translate"), ("POST", "/languages"), ("PUT", "/")):
         answer = served.ask(method, path)
         assert (answer.status, bool(answer.headers["allow"])) == (405, True)
+    assert set(served.ask("DELETE", "/v2/translate").headers["allow"].split(", ")) == {"GET", "HEAD", "POST"}
     assert served.get("/nothing").json == {"error": "Not Found"}
 
 
@@ -164,6 +166,40 @@ def test_a_slow_head_on_a_connection_that_was_used(folders: dict[str, str]) -> N
                 answer += connection.recv(10_000)
             connection.sendall(b"GET /hea")
             assert connection.recv(1000) == b""
+
+
+def asked_for(served: Running, size: int) -> socket.socket:
+    """A connection on which a file of this size is asked for, and hardly any of it fits."""
+    token = served.desk.kept.put("a.txt", bytes(size))
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+    connection.settimeout(30)
+    connection.connect(("127.0.0.1", served.port))
+    connection.sendall(f"GET /download_file/{token} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    return connection
+
+
+def test_clients_that_do_not_take_their_answer_are_cut_off(
+    folders: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with running(folders["en-de"], body_seconds=0.5) as served:
+        connections = [asked_for(served, 16 << 20) for _ in range(2)]
+        until(lambda: len(served.server.server_state.connections) == 2)
+        until(lambda: not served.server.server_state.connections)
+        for connection in connections:
+            connection.close()
+    assert "Traceback" not in caplog.text
+
+
+def test_clients_that_take_their_answer_slowly_get_it(folders: dict[str, str]) -> None:
+    with (
+        running(folders["en-de"], body_seconds=1.0) as served,
+        asked_for(served, 16 << 20) as connection,
+        connection.makefile("rb") as answer,
+    ):
+        for _ in range(16):
+            assert len(answer.read(1 << 20)) == 1 << 20
+            time.sleep(0.15)
 
 
 def test_no_text_in_the_log(served: Running, caplog: pytest.LogCaptureFixture) -> None:

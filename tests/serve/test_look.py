@@ -4,13 +4,18 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import torch
+from tests.decode.conftest import like_trained
 from tests.serve.running import Running, gated, running
 from tests.serve.test_steady import LINES, until
 
+from regard.config import EOS, Config, DecodeConfig
 from regard.decode.load import load
 from regard.decode.translation import Translation
 from regard.decode.translator import Options
 from regard.look.page import page
+from regard.model.build import build
+from regard.model.saved import Saved, save_model
 from regard.serve.keys import new_key, read_keys
 
 TEXT = "The old woman sees 12 apples in the garden. 할머니가 🙂 봅니다!"
@@ -70,6 +75,20 @@ def test_details_along_a_route(served: Running, folders: dict[str, str]) -> None
     assert same == {"translatedText": "A b c", "score": 0, "alignment": [[0, 0], [1, 1], [2, 2]], "alternatives": []}
 
 
+def test_a_greedy_model_has_scores(saved: Saved, tmp_path: Path) -> None:
+    """Its engine leaves them out of a translation, which does not need them."""
+    torch.manual_seed(1)
+    model = build(saved.config).eval().requires_grad_(False)
+    like_trained(model)
+    model.projection_VD[EOS] += 4 / saved.config.d_model  # so that it ends by itself
+    config = Config(model=saved.config, decode=DecodeConfig(beam=1))
+    save_model(tmp_path / "model", model, config, saved.subwords, languages=("en", "de"))
+    with running(str(tmp_path / "model")) as served:
+        found = served.post("/details", {"q": "The old woman.", "source": "en", "target": "de"}).json
+    exact = load(tmp_path / "model", engine="torch").window(["The old woman."], Options(token_scores=True))[0]
+    assert (found["translatedText"], found["score"]) == (exact.text, pytest.approx(exact.score, abs=1e-3))
+
+
 def test_limits(folders: dict[str, str], tmp_path: Path) -> None:
     key = new_key(tmp_path / "keys.txt", "anna")
     keys = read_keys(tmp_path / "keys.txt")
@@ -90,7 +109,7 @@ def test_limits(folders: dict[str, str], tmp_path: Path) -> None:
         assert served.post("/details", {**asked, "q": "a" * 61, "api_key": key}).status == 400
         assert served.post("/details", {**asked, "q": "a" * 60, "api_key": key}).status == 200
         assert served.post("/details", {**asked, "q": "a" * 11, "api_key": key}).status == 403
-        assert keys.used["anna"] == 90
+        assert served.desk.used["anna"] == 90
 
 
 def test_too_many_sentences(folders: dict[str, str]) -> None:

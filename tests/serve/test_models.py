@@ -1,9 +1,26 @@
-import pytest
+from pathlib import Path
 
+import pytest
+from tests.decode.conftest import sentences
+from tests.serve.running import running
+
+from regard.config import Config
+from regard.decode.load import load
+from regard.decode.translator import Options
 from regard.errors import UserError
+from regard.model.saved import Saved, save_model
 from regard.serve.languages import name, pattern, served
 from regard.serve.metrics import Metrics
 from regard.serve.models import Models
+from regard.text.subwords import Subwords
+
+
+def of_several(folder: Path, saved: Saved, languages: tuple[str | None, str | None], *tags: str) -> str:
+    """A model that is told by tags what to write."""
+    subwords = Subwords.train(sentences(), 400, tags=tags)
+    config = Config(model=saved.config, decode=saved.decode)
+    save_model(folder, saved.model, config, {"subwords.model": subwords.content}, languages=languages)
+    return str(folder)
 
 
 def test_routes(folders: dict[str, str]) -> None:
@@ -40,6 +57,27 @@ def test_languages_that_are_given(folders: dict[str, str]) -> None:
     assert list(Models([f"pt_BR-ko={path}"], 1 << 30, Metrics()).steps) == [("pt-BR", "ko")]
     with pytest.raises(UserError, match="no such folder"):
         Models(["en-de=nowhere"], 1 << 30, Metrics())
+
+
+def test_a_model_of_both_ways(saved: Saved, tmp_path: Path) -> None:
+    path = of_several(tmp_path / "model", saved, ("en", "de"), "<2en>", "<2de>")
+    assert list(Models([path], 1 << 30, Metrics()).steps) == [("en", "de"), ("de", "en")]
+    assert list(Models([f"de-en={path}"], 1 << 30, Metrics()).steps) == [("de", "en")]
+    with pytest.raises(UserError, match="no tag '<2fr>'.*there are <2en>, <2de>"):
+        Models([f"en-fr={path}"], 1 << 30, Metrics())
+    with running(path) as served:
+        for source, target in (("en", "de"), ("de", "en")):
+            answer = served.post("/translate", {"q": "im Schnee.", "source": source, "target": target})
+            assert answer.json == {"translatedText": load(path).translate("im Schnee.", Options(target=target))}
+
+
+def test_a_model_that_writes_several_languages_reads_one(saved: Saved, tmp_path: Path) -> None:
+    path = of_several(tmp_path / "model", saved, ("en", None), "<2de>", "<2ko>")
+    assert list(Models([path], 1 << 30, Metrics()).steps) == [("en", "de"), ("en", "ko")]
+    unsaid = of_several(tmp_path / "unsaid", saved, (None, None), "<2de>", "<2ko>")
+    with pytest.raises(UserError, match="does not say which languages it translates"):
+        Models([unsaid], 1 << 30, Metrics())
+    assert list(Models([f"en-ko={unsaid}"], 1 << 30, Metrics()).steps) == [("en", "ko")]
 
 
 def test_codes() -> None:

@@ -20,6 +20,8 @@ OPERATIONS = [
     "GET /v2/translate",
     "GET /v2/languages",
     "GET /v2/usage",
+    "POST /details",
+    "POST /look",
     "GET /health",
     "GET /ready",
     "GET /metrics",
@@ -32,13 +34,16 @@ TRIES = settings(
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
-UNSAID = {"POST /translate_file": [schemathesis.checks.positive_data_acceptance]}  # which names and contents files have
+UNSAID = {
+    "POST /translate_file": [schemathesis.checks.positive_data_acceptance],  # which names and contents files have
+    "POST /look": [schemathesis.checks.positive_data_acceptance],  # how many sentences, and that they are translated
+}
 
 
 @pytest.fixture(scope="module")
 def api(folders: dict[str, str]) -> Iterator[BaseSchema]:
     """A server on which every language can be translated into every other: which pairs can't be is not described."""
-    with running(folders["en-de"], folders["de-en"], characters=60, texts=5) as served:
+    with running(folders["en-de"], folders["de-en"], characters=60, look_characters=60, texts=5) as served:
         yield schemathesis.openapi.from_url(f"{served.url}openapi.json")
 
 

@@ -6,8 +6,9 @@ import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
 from tests.decode.conftest import sentences
-from tests.serve.running import Answer, ask, process
+from tests.serve.running import MULTIPART, Answer, ask, multipart, process
 
 
 def translate(port: int, text: str | list[str]) -> Answer:
@@ -56,3 +57,18 @@ def test_ctrl_c_stops_at_once(folders: dict[str, str], tmp_path: Path) -> None:
         assert server.popen.wait(30) == 130
         assert {answer.result().status for answer in answers if not answer.exception()} <= {200, 503}
         assert "Traceback" not in server.log.read_text()
+
+
+def test_killed_it_leaves_nothing_on_the_disk(
+    folders: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    form = multipart({"source": "en", "target": "de"}, {"file": ("a.txt", b"The old woman.")})
+    with process(tmp_path / "log", "--model", folders["en-de"], "--port", "0") as server:
+        answer = ask(server.port, "POST", "/translate_file", form, **{"Content-Type": MULTIPART})
+        assert answer.status == 200
+        server.popen.send_signal(signal.SIGKILL)
+        server.popen.wait()
+    assert not list(temporary.iterdir())

@@ -72,8 +72,7 @@ def _check_extra() -> None:
 
     from regard.errors import UserError
 
-    absent = [
-        name for name in ("fastapi", "uvicorn", "multipart", "prometheus_client", "py3langid") if not find_spec(name)
-    ]
+    needed = ("starlette", "uvicorn", "python_multipart", "prometheus_client", "py3langid")
+    absent = [name for name in needed if not find_spec(name)]
     if absent:
         raise UserError(f"serving needs {', '.join(absent)}; install them with: pip install 'regard[serve]'")

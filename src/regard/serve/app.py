@@ -1,18 +1,20 @@
 """The web application: the two APIs, the page, and the guard around them."""
 
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
-from regard import __version__
 from regard.look.page import VIEWER
 from regard.serve import deepl, libretranslate, look, watching
 from regard.serve.assets import Assets
+from regard.serve.described import Handler, Operation, description
 from regard.serve.desk import Desk
 from regard.serve.guard import Guard
 from regard.serve.refused import Refused, shape
@@ -21,43 +23,46 @@ PAGE = Path(__file__).parent / "page"
 
 
 def create_app(desk: Desk, names: frozenset[str] | None) -> ASGIApp:
-    app = FastAPI(
-        title="regard",
-        version=__version__,
-        summary="Translation with models of your own, in the APIs of LibreTranslate and DeepL",
-        docs_url=None,  # it would be fetched from elsewhere
-        redoc_url=None,
-        redirect_slashes=False,
-        exception_handlers={Refused: _refused, HTTPException: _not_found, Exception: _failed},
-    )
-    for part in (libretranslate, deepl, watching, look):
-        app.include_router(part.router(desk))
-
+    """What answers, under these names; under any, if None."""
+    apis = {
+        "LibreTranslate": libretranslate.operations(desk),
+        "DeepL": deepl.operations(desk),
+        "Page": look.operations(desk),
+        "Watching": watching.operations(desk),
+    }
     page = Assets(directory=PAGE)
+    described = JSONResponse(description(apis))
 
-    @app.get("/", include_in_schema=False)
     async def index(request: Request) -> Response:
         return await page.get_response("index.html", request.scope)
 
-    @app.get("/spec", include_in_schema=False)
-    async def spec() -> Response:
-        return JSONResponse(app.openapi())
+    async def spec(_: Request) -> Response:
+        return described
 
-    app.mount("/page", page)
-    app.mount("/look", Assets(directory=VIEWER))
-    _describe(app)
+    app = Starlette(
+        routes=[
+            *_routes(desk, (one for operations in apis.values() for one in operations)),
+            Route("/openapi.json", spec),
+            Route("/spec", spec),
+            Route("/", index),
+            Route("/look/page.html", look.template),
+            Mount("/page", page),
+            Mount("/look", Assets(directory=VIEWER)),
+        ],
+        exception_handlers={Refused: _refused, HTTPException: _not_found, Exception: _failed},
+    )
+    app.router.redirect_slashes = False
     return Guard(app, desk.settings, desk.metrics, names)
 
 
-def _describe(app: FastAPI) -> None:
-    """Make the description true: no answers that are never given, and DeepL's header."""
-    description: dict[str, Any] = app.openapi()
-    for path in description["paths"].values():
-        for operation in path.values():
-            operation["responses"].pop("422", None)
-    description.setdefault("components", {})["securitySchemes"] = {
-        "DeepL-Auth-Key": {"type": "apiKey", "in": "header", "name": "Authorization"}
-    }
+def _routes(desk: Desk, operations: Iterable[Operation]) -> list[Route]:
+    """Who answers where. Operations at one address are the same, asked with another method."""
+    methods: dict[tuple[str, Handler], list[str]] = {}
+    for one in operations:
+        methods.setdefault((one.path, one.handler), []).append(one.method)
+    return [
+        Route(path, partial(handler, desk), methods=allowed, name=path) for (path, handler), allowed in methods.items()
+    ]
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -1,5 +1,7 @@
-"""What both APIs check of a request's fields before any work is done."""
+"""What both APIs check of a request's fields before any work is done, and the work that both ask for."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from regard.serve.desk import Desk
@@ -8,8 +10,28 @@ from regard.serve.fields import Fields
 from regard.serve.languages import name, served
 from regard.serve.models import Step
 from regard.serve.refused import Refused
+from regard.serve.ticket import Ticket
+from regard.serve.workshop import Answer
 
 SHORT = 40  # characters, which don't tell much alone
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Texts, and what is to become of them."""
+
+    texts: Sequence[str]
+    source: str | None
+    """None if it is to be detected, for each text."""
+    target: str
+    html: bool = False
+    alternatives: int = 0
+    split: bool = True
+    """Translate sentence by sentence."""
+
+    @property
+    def characters(self) -> int:
+        return sum(map(len, self.texts))
 
 
 def missing(field: str) -> Refused:
@@ -31,12 +53,15 @@ def texts(desk: Desk, given: Any, field: str) -> list[str]:
     found = given if isinstance(given, list) else [given]
     if not all(isinstance(text, str) for text in found):
         raise Refused(400, f"Invalid request: {field} parameter is not a string")
-    if len(found) > desk.settings.texts:
-        raise Refused(400, f"Invalid request: request ({len(found)}) exceeds text limit ({desk.settings.texts})")
-    longest = max(map(len, found), default=0)
-    if longest > desk.settings.characters:
-        raise Refused(400, f"Invalid request: request ({longest}) exceeds text limit ({desk.settings.characters})")
+    within(len(found), desk.settings.texts)
+    within(max(map(len, found), default=0), desk.settings.characters)
     return found
+
+
+def within(size: int, most: int) -> None:
+    """Refused if it is more."""
+    if size > most:
+        raise Refused(400, f"Invalid request: request ({size}) exceeds text limit ({most})")
 
 
 def language(desk: Desk, code: str) -> str:
@@ -57,8 +82,26 @@ def route(desk: Desk, source: str, target: str) -> tuple[Step, ...]:
     return found
 
 
-def detected(desk: Desk, texts: list[str], target: str) -> list[Detected]:
-    """The language of each text, among those that can be translated; short texts are judged by all together."""
-    among = desk.models.sources(target)
-    together = desk.detector.best("\n".join(texts), among)
-    return [desk.detector.best(text, among) if len(text) > SHORT else together for text in texts]
+def sources(desk: Desk, asked: Asked) -> list[Detected]:
+    """The language of each text; if it is not given, one that can be translated. Short texts are judged together."""
+    if asked.source is not None:
+        return [Detected(asked.source, 100.0)] * len(asked.texts)
+    among, together = desk.models.sources(asked.target), "\n".join(asked.texts)
+    judged = [text if len(text) > SHORT else together for text in asked.texts]
+    found = {text: desk.detector.best(text, among) for text in dict.fromkeys(judged)}
+    return [found[text] for text in judged]
+
+
+def translated(desk: Desk, asked: Asked, ticket: Ticket) -> list[tuple[Detected, Answer]]:
+    """Each text's language and translation; those in one language are translated together."""
+    read = sources(desk, asked)
+    done: dict[int, Answer] = {}
+    for code in dict.fromkeys(one.language for one in read):
+        numbers = [number for number, one in enumerate(read) if one.language == code]
+        own, way = [asked.texts[number] for number in numbers], route(desk, code, asked.target)
+        if asked.html:
+            answers = list(map(Answer, desk.workshop.pages(way, own, ticket)))
+        else:
+            answers = desk.workshop.translate(way, own, ticket, alternatives=asked.alternatives, split=asked.split)
+        done |= zip(numbers, answers, strict=True)
+    return [(one, done[number]) for number, one in enumerate(read)]

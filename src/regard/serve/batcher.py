@@ -3,7 +3,8 @@
 Each request waits in a thread of its own for what it asked the engine. A few workers take sentences from all of them in
 turn, so that a long text does not keep a short one waiting, and search those that want the same of the same engine as
 one batch; the engine sorts them by length. While nothing is searched, nobody waits for company. What waits is bounded
-in tokens: a long text comes in portions, of which the first is refused if there is no room, and the others wait for it.
+in tokens: what a request asks for comes in portions, of which the first is refused if there is no room, and the others
+wait for it.
 """
 
 import time
@@ -86,7 +87,7 @@ class Batcher:
         found: list[list[Hypothesis]] = []
         while len(found) < len(sources):
             job = Job(engine, request, self._portion(sources, len(found)), ticket)
-            self._admit(job, patient=bool(found))
+            self._admit(job)
             job.done.wait()
             with self._changed:
                 self.begun.discard(job)
@@ -103,17 +104,18 @@ class Batcher:
             stop += 1
         return sources[start:stop]
 
-    def _admit(self, job: Job, *, patient: bool) -> None:
+    def _admit(self, job: Job) -> None:
         """Put a job in the queue."""
         cost = sum(map(job.tokens, job.waiting))
         with self._changed:
             while self.closed or (self.tokens and self.tokens + cost > self.queue_tokens):
-                if self.closed or not patient:
+                if self.closed or not job.ticket.begun:
                     self.metrics.refused.labels("queue").inc()
                     raise busy()
                 if job.ticket.given_up:
                     raise gone()
                 self._changed.wait(POLL)
+            job.ticket.begun = True
             self.jobs.append(job)
             self.begun.add(job)
             self._count(cost)

@@ -25,10 +25,10 @@ class Cache:
 
     def get(self, key: Key) -> list[Hypothesis] | None:
         with self._lock:
-            if key not in self._found:
-                return None
-            self._found.move_to_end(key)
-            return self._found[key]
+            found = self._found.get(key)
+            if found is not None:
+                self._found.move_to_end(key)
+            return found
 
     def put(self, key: Key, hypotheses: list[Hypothesis]) -> None:
         size = _size(key, hypotheses)

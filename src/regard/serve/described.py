@@ -1,14 +1,22 @@
-"""The API's description (OpenAPI): the parts that several operations share."""
+"""The API's description (OpenAPI): a table of operations, and the parts that several of them share."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from starlette.requests import Request
+from starlette.responses import Response
+
+from regard import __version__
 from regard.serve.desk import Desk
 from regard.serve.languages import pattern
 
 Schema = dict[str, Any]
+Handler = Callable[[Desk, Request], Awaitable[Response]]
 ALWAYS = (408, 413, 421)  # what the guard may say to any request
 FORMS = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
+KEY = "DeepL-Auth-Key"
 REASONS = {
     400: "The request can't be understood or asks for what is not served",
     403: "The key is not valid",
@@ -21,6 +29,40 @@ REASONS = {
     500: "The translation failed",
     503: "The server is busy, or the translation took too long",
 }
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What can be asked at an address, and who answers."""
+
+    method: str
+    path: str
+    handler: Handler
+    summary: str
+    answers: dict[str, Schema]
+    asked: Schema = field(default_factory=dict)
+    """A body, parameters, and whatever else is to be said of the request."""
+
+
+def description(apis: Mapping[str, Iterable[Operation]]) -> Schema:
+    """The operations of some APIs, as OpenAPI has them."""
+    paths: dict[str, Schema] = {}
+    for api, operations in apis.items():
+        for one in operations:
+            paths.setdefault(one.path, {})[one.method.lower()] = {
+                "tags": [api],
+                "summary": one.summary,
+                "operationId": re.sub(r"\W+", "_", f"{one.method.lower()}{one.path}").strip("_"),
+                "responses": one.answers,
+                **one.asked,
+            }
+    summary = "Translation with models of your own, in the APIs of LibreTranslate and DeepL"
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "regard", "summary": summary, "version": __version__},
+        "paths": paths,
+        "components": {"securitySchemes": {KEY: {"type": "apiKey", "in": "header", "name": "Authorization"}}},
+    }
 
 
 def string(**more: Any) -> Schema:
@@ -44,13 +86,18 @@ def or_null(schema: Schema) -> Schema:
     return {"anyOf": [schema, {"type": "null"}]}
 
 
-def text(desk: Desk, *, least: int = 0) -> Schema:
-    return string(minLength=least, maxLength=desk.settings.characters)
+def text(most: int, *, least: int = 0) -> Schema:
+    """A text of so many characters."""
+    return string(minLength=least, maxLength=most)
 
 
 def languages(codes: list[str], *, optional: bool = False, **more: Any) -> Schema:
     """What stands for a language; an empty string may be as good as none."""
     return string(pattern=pattern(codes) + ("|^$" if optional else ""), **more)
+
+
+def parameter(name: str, schema: Schema, *, place: str = "query", required: bool = False) -> Schema:
+    return {"name": name, "in": place, "required": required, "schema": schema}
 
 
 def body(schema: Schema, forms: Mapping[str, Schema] | None = None, kinds: tuple[str, ...] = FORMS) -> Schema:
@@ -63,16 +110,16 @@ def body(schema: Schema, forms: Mapping[str, Schema] | None = None, kinds: tuple
     return {"requestBody": {"required": True, "content": content}}
 
 
-def answers(schema: Schema, *errors: int, error: str = "error", description: str = "Done") -> dict[int | str, Schema]:
+def answers(schema: Schema, *errors: int, kind: str = FORMS[0], error: str = "error") -> dict[str, Schema]:
     """The answers of an operation: a good one, and its errors, besides those of all, in its API's shape."""
-    found: dict[int | str, Schema] = {200: {"description": description, "content": {FORMS[0]: {"schema": schema}}}}
+    found: dict[str, Schema] = {"200": {"description": "Done", "content": {kind: {"schema": schema}}}}
     for status in sorted({*ALWAYS, *errors}):
-        found[status] = {
+        told = found[str(status)] = {
             "description": REASONS[status],
             "content": {FORMS[0]: {"schema": record({error: string()})}},
         }
         if status in (429, 503):
-            found[status]["headers"] = {"Retry-After": {"description": "Seconds", "schema": {"type": "integer"}}}
+            told["headers"] = {"Retry-After": {"description": "Seconds", "schema": {"type": "integer"}}}
     return found
 
 

@@ -2,8 +2,11 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Lock
 from typing import Any, TypeVar
 
 from starlette.requests import Request
@@ -41,9 +44,11 @@ class Desk:
         self.kept = Kept(settings.kept_bytes, settings.kept_seconds)
         self.rates = Rates(settings.key_rate)
         self.threads = ThreadPoolExecutor(settings.requests, thread_name_prefix="request")
+        self.looking = Lock()
+        """To look into a model, which no queue is for."""
+        self.used: Counter[str | None] = Counter()
+        """The characters that each holder of a key has had translated since the server started; None for all others."""
         self.at_work = 0
-        self.characters = 0
-        """Translated for those without a key."""
         self.draining = False
 
     def holder(self, key: str | None, refusal: Refused) -> str | None:
@@ -61,19 +66,19 @@ class Desk:
             raise
         return name
 
-    def used(self, holder: str | None) -> int:
-        """The characters that somebody has had translated since the server started."""
-        return self.characters if holder is None or self.keys is None else self.keys.used[holder]
-
-    def charge(self, holder: str | None, characters: int, refusal: Refused) -> None:
-        """Count characters; the refusal is raised if they are over the quota."""
-        if holder is None or self.keys is None:
-            self.characters += characters
-            return
-        if self.settings.quota and self.keys.used[holder] + characters > self.settings.quota:
+    @contextmanager
+    def charged(self, holder: str | None, characters: int, refusal: Refused) -> Iterator[None]:
+        """Count characters, unless nothing comes of it; the refusal is raised if they are over the quota."""
+        quota = self.settings.quota if holder is not None else 0
+        if quota and self.used[holder] + characters > quota:
             self.metrics.refused.labels("quota").inc()
             raise refusal
-        self.keys.used[holder] += characters
+        self.used[holder] += characters
+        try:
+            yield
+        except BaseException:
+            self.used[holder] -= characters
+            raise
 
     async def run(self, request: Request, work: Callable[[Ticket], Result], seconds: float) -> Result:
         """Let a thread do the work, until it is done, the deadline passes or the client goes."""
@@ -81,10 +86,9 @@ class Desk:
             self.metrics.refused.labels("drain" if self.draining else "requests").inc()
             raise busy()
         ticket = Ticket()
+        waiting: asyncio.Future[Result] = asyncio.wrap_future(self.threads.submit(work, ticket))
         self._count(1)
-        task = self.threads.submit(work, ticket)
-        task.add_done_callback(_on_loop(lambda: self._count(-1)))
-        waiting: asyncio.Future[Result] = asyncio.wrap_future(task)
+        waiting.add_done_callback(self._done)
         left = asyncio.ensure_future(_gone(request))
         either: list[asyncio.Future[Any]] = [waiting, left]
         try:
@@ -99,37 +103,25 @@ class Desk:
             left.cancel()
             if not waiting.done():
                 ticket.given_up = True
-                waiting.add_done_callback(_ignored)
                 self.batcher.wake()
 
     def close(self) -> None:
         """Give up what is still under way."""
         self.batcher.close()
         self.threads.shutdown(wait=False, cancel_futures=True)
-        self.kept.close()
+
+    def _done(self, waiting: "asyncio.Future[Any]") -> None:
+        """Whether or not anybody still waits for it."""
+        self._count(-1)
+        if not waiting.cancelled():
+            waiting.exception()  # else asyncio tells of an error that nobody waited for
 
     def _count(self, change: int) -> None:
         self.at_work += change
         self.metrics.at_work.set(self.at_work)
 
 
-def _on_loop(act: Callable[[], None]) -> Callable[["Future[Result]"], None]:
-    """Something to do in the event loop's own thread when a future is done."""
-    loop = asyncio.get_running_loop()
-
-    def later(_: "Future[Result]") -> None:
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(act)
-
-    return later
-
-
 async def _gone(request: Request) -> None:
     """Ends when the client has closed the connection."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
-
-
-def _ignored(future: "asyncio.Future[Result]") -> None:
-    if not future.cancelled():
-        future.exception()

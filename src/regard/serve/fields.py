@@ -31,7 +31,7 @@ class Upload:
     content: bytes
 
 
-async def fields(request: Request, largest_part: int) -> Fields:
+async def fields(request: Request) -> Fields:
     """What the body says and, where it says nothing, the query string."""
     query = _pairs(request.scope["query_string"])
     body = await request.body()
@@ -43,7 +43,7 @@ async def fields(request: Request, largest_part: int) -> Fields:
     elif kind == "application/x-www-form-urlencoded":
         given = _pairs(body)
     elif kind == "multipart/form-data":
-        given = await _multipart(request, largest_part)
+        given = await _multipart(request, len(body))
     else:
         raise Refused(400, "Invalid request: send JSON, or a form that is urlencoded or multipart/form-data")
     return query | given

@@ -54,8 +54,7 @@ class Guard:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 message["headers"] = [*message.get("headers", []), *HEADERS, *_uncached(message)]
-            async with asyncio.timeout(self.settings.body_seconds):
-                await send(message)
+            await send(message)
 
         try:
             try:

@@ -1,4 +1,7 @@
-"""Translated files that wait to be fetched: for a while, within a total size, under names that nobody can guess."""
+"""Translated files that wait to be fetched: for a while, within a total size, under names that nobody can guess.
+
+They are held in memory, so that nothing that somebody had translated is left on a disk, however the server ends.
+"""
 
 import re
 import secrets
@@ -6,8 +9,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path, PurePath
-from tempfile import TemporaryDirectory
+from pathlib import PurePath
 
 from regard.serve.refused import Refused
 
@@ -16,19 +18,17 @@ _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f/\\\ud800-\udfff\"<>|:*?]+")
 
 @dataclass(frozen=True)
 class File:
-    path: Path
     name: str
     """What the person who fetches it sees."""
-    size: int
+    content: bytes
     until: float
 
 
 class Kept:
-    """A temporary folder, removed at the end."""
+    """Files by the name that they are fetched by, the oldest first."""
 
     def __init__(self, most_bytes: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.most_bytes, self.seconds, self.clock = most_bytes, seconds, clock
-        self._folder = TemporaryDirectory(prefix="regard-serve-")
         self._files: OrderedDict[str, File] = OrderedDict()
 
     def put(self, name: str, content: bytes) -> str:
@@ -36,9 +36,7 @@ class Kept:
         if len(content) > self.most_bytes:
             raise Refused(413, "The translated file is too large to be kept")
         token = secrets.token_urlsafe(24) + PurePath(name).suffix.lower()
-        path = Path(self._folder.name) / token
-        path.write_bytes(content)
-        self._files[token] = File(path, name, len(content), self.clock() + self.seconds)
+        self._files[token] = File(name, content, self.clock() + self.seconds)
         self._tidy()
         return token
 
@@ -46,16 +44,14 @@ class Kept:
         self._tidy()
         return self._files.get(token)
 
-    def close(self) -> None:
-        self._folder.cleanup()
-
     def _tidy(self) -> None:
-        total = sum(file.size for file in self._files.values())
-        for token, file in list(self._files.items()):
-            if file.until > self.clock() and total <= self.most_bytes:
-                break  # the others came later
-            file.path.unlink(missing_ok=True)
-            total -= self._files.pop(token).size
+        total = sum(len(file.content) for file in self._files.values())
+        while self._files:
+            oldest = next(iter(self._files.values()))
+            if oldest.until > self.clock() and total <= self.most_bytes:
+                return
+            self._files.popitem(last=False)
+            total -= len(oldest.content)
 
 
 def safe_name(name: str) -> str:

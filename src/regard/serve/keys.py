@@ -8,8 +8,7 @@ import hmac
 import os
 import re
 import secrets
-from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from regard.errors import UserError
@@ -22,10 +21,9 @@ _NAME = re.compile(r"[^\s#](?:[^\r\n]{0,62}[^\s])?")
 
 @dataclass(frozen=True)
 class Keys:
-    """The names of those who have a key, by the key's hash; and the characters that each has had translated."""
+    """The names of those who have a key, by the key's hash."""
 
     names: dict[str, str]
-    used: Counter[str] = field(default_factory=Counter)
 
     def holder(self, key: str) -> str | None:
         """Whose key this is. Every hash is compared, in constant time."""

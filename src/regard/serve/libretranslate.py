@@ -1,30 +1,44 @@
 """The API of LibreTranslate: /translate, /detect, /languages, /translate_file and what its page asks for."""
 
-import asyncio
+from contextlib import AbstractContextManager
 from pathlib import PurePath
 from typing import Any
+from urllib.parse import quote
 
-from fastapi import APIRouter
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 
-from regard.documents import html
 from regard.documents.formats import FORMATS, beside, is_document, taken
 from regard.errors import UserError
 from regard.serve import ask
-from regard.serve.described import answers, array, body, languages, or_null, record, string, text
+from regard.serve.ask import Asked
+from regard.serve.described import (
+    Operation,
+    Schema,
+    answers,
+    array,
+    body,
+    languages,
+    or_null,
+    parameter,
+    record,
+    string,
+    text,
+)
 from regard.serve.desk import Desk
-from regard.serve.detect import SAMPLE, Detected
+from regard.serve.detect import SAMPLE
 from regard.serve.fields import Fields, Upload, fields
 from regard.serve.kept import safe_name
 from regard.serve.languages import name, served
 from regard.serve.refused import Refused
 from regard.serve.ticket import Ticket
-from regard.serve.workshop import Answer, Route
 
 AUTO = "auto"
+DOWNLOAD = "/download_file/{filename}"
+BINARY = "application/octet-stream"
 WORK = (400, 403, 429, 500, 503)  # errors of what asks for work
 LANGUAGE = record({"code": string(), "name": string()})
+LANGUAGES = array(record({"code": string(), "name": string(), "targets": array(string())}))
 DETECTED = record({"confidence": {"type": "number", "minimum": 0, "maximum": 100}, "language": string()})
 TRANSLATED = record(
     {
@@ -48,154 +62,83 @@ SETTINGS = record(
 )
 
 
-def router(desk: Desk) -> APIRouter:
-    """The operations, described with the languages and limits of this server."""
-    own = APIRouter(tags=["LibreTranslate"])
-    codes, key = desk.models.languages, or_null(string(description="If this server wants a key"))
-    one = text(desk, least=1)
-    asked = {
-        "q": {"anyOf": [one, array(text(desk), minItems=1, maxItems=desk.settings.texts)]},
-        "source": languages([AUTO, *codes], examples=[AUTO]),
-        "target": languages(codes, examples=codes[:1]),
+def operations(desk: Desk) -> list[Operation]:
+    """What can be asked, described with the languages and limits of this server."""
+    one, several = text(desk.settings.characters, least=1), array(text(desk.settings.characters), minItems=1)
+    q = {"anyOf": [one, {**several, "maxItems": desk.settings.texts}]}
+    options = {
         "format": or_null(string(enum=["text", "html", ""])),
         "alternatives": or_null({"type": "integer", "maximum": desk.settings.alternatives}),
-        "api_key": key,
+    }
+    pair = direction(desk)
+    texts = record({"q": q, **pair, **options}, ("q", "source", "target"))
+    file = record({"file": string(format="binary"), **pair}, ("file", "source", "target"))
+    alone = record({"q": q, "api_key": pair["api_key"]}, ("q",))
+    spelling = {"description": "Fields may also stand in the query string. Languages are matched in any case."}
+    endings = {"description": f"A file that ends with {', '.join(FORMATS)}, in UTF-8."}
+    named = {"parameters": [parameter("filename", string(), place="path", required=True)]}
+    link = record({"translatedFileUrl": string(format="uri")})
+    candidates = array(DETECTED, minItems=1)
+    return [
+        Operation(
+            "POST", "/translate", translate, "Translate texts",
+            answers(TRANSLATED, *WORK), {**spelling, **body(texts, {"q": one})},
+        ),
+        Operation(
+            "POST", "/detect", detect, "Detect the language of a text",
+            answers(candidates, *WORK), body(alone, {"q": one}),
+        ),
+        Operation(
+            "POST", "/translate_file", translate_file, "Translate a file, which keeps its structure",
+            answers(link, *WORK), {**endings, **body(file, kinds=("multipart/form-data",))},
+        ),
+        Operation(
+            "GET", DOWNLOAD, download_file, "Fetch a translated file", answers({}, 404, 429, kind=BINARY), named
+        ),
+        Operation("GET", "/languages", list_languages, "The languages served", answers(LANGUAGES, 429)),
+        Operation("GET", "/frontend/settings", frontend_settings, "What a page must know", answers(SETTINGS, 429)),
+    ]  # fmt: skip
+
+
+def direction(desk: Desk) -> dict[str, Schema]:
+    """What every request for a translation says besides the text."""
+    codes = desk.models.languages
+    return {
+        "source": languages([AUTO, *codes], examples=[AUTO]),
+        "target": languages(codes, examples=codes[:1]),
+        "api_key": or_null(string(description="If this server wants a key")),
     }
 
-    @own.post(
-        "/translate",
-        summary="Translate texts",
-        description="Fields may also stand in the query string. Languages are matched in any case.",
-        responses=answers(TRANSLATED, *WORK),
-        openapi_extra=body(record(asked, ("q", "source", "target")), {"q": one}),
-    )
-    async def translate(request: Request) -> Response:
-        return JSONResponse(await _translate(desk, request))
 
-    @own.post(
-        "/detect",
-        summary="Detect the language of a text",
-        responses=answers(array(DETECTED, minItems=1), *WORK),
-        openapi_extra=body(record({"q": asked["q"], "api_key": key}, ("q",)), {"q": one}),
-    )
-    async def detect(request: Request) -> Response:
-        found = await fields(request, desk.settings.body_bytes)
-        holder_of(desk, found)
-        joined = "\n".join(_q(desk, found)[0])
-        candidates = await desk.run(request, lambda _: desk.detector.candidates(joined), desk.settings.deadline)
-        return JSONResponse([one.as_dict() for one in candidates])
-
-    @own.post(
-        "/translate_file",
-        summary="Translate a file, which keeps its structure",
-        description=f"A file that ends with {', '.join(FORMATS)}, in UTF-8.",
-        responses=answers(record({"translatedFileUrl": string(format="uri")}), *WORK),
-        openapi_extra=body(
-            record(
-                {"file": string(format="binary"), "source": asked["source"], "target": asked["target"], "api_key": key},
-                ("file", "source", "target"),
-            ),
-            kinds=("multipart/form-data",),
-        ),
-    )
-    async def translate_file(request: Request) -> Response:
-        return JSONResponse({"translatedFileUrl": await _translate_file(desk, request)})
-
-    @own.get(
-        "/download_file/{filename}",
-        summary="Fetch a translated file",
-        response_class=Response,
-        responses={
-            **answers({}, 404, 429),
-            200: {"description": "The file", "content": {"application/octet-stream": {"schema": {}}}},
-        },
-    )
-    async def download_file(filename: str) -> Response:
-        file = desk.kept.get(filename)
-        if file is None:
-            raise Refused(404, "There is no such file; translated files are kept for a while only")
-        return FileResponse(
-            file.path,
-            media_type="application/octet-stream",
-            filename=file.name,
-            headers={"Cache-Control": "no-store"},
-        )
-
-    @own.get(
-        "/languages",
-        summary="The languages served",
-        responses=answers(array(record({"code": string(), "name": string(), "targets": array(string())})), 429),
-    )
-    async def all_languages() -> Response:
-        return JSONResponse([{"code": c, "name": name(c), "targets": desk.models.targets(c)} for c in codes])
-
-    @own.get("/frontend/settings", summary="What a page must know", responses=answers(SETTINGS, 429))
-    async def frontend_settings() -> Response:
-        return JSONResponse(_frontend(desk))
-
-    return own
-
-
-async def _translate(desk: Desk, request: Request) -> dict[str, Any]:
-    found = await fields(request, desk.settings.body_bytes)
+async def translate(desk: Desk, request: Request) -> Response:
+    found = await fields(request)
     holder = holder_of(desk, found)
     texts, several = _q(desk, found)
     source, target = pair(desk, found)
     format_ = ask.text_field(found, "format") or "text"
     if format_ not in ("text", "html"):
         raise Refused(400, f"{format_[:40]} format is not supported")
-    alternatives = _alternatives(desk, found)
-    if source is not None:
-        ask.route(desk, source, target)
-    desk.charge(holder, sum(map(len, texts)), Refused(403, "The quota of this API key is used up"))
-
-    def work(ticket: Ticket) -> tuple[list[Detected] | None, list[Answer]]:
-        read = None if source is not None else ask.detected(desk, texts, target)
-        sources = [source] * len(texts) if source is not None else [one.language for one in read or ()]
-        return read, _by_language(
-            desk, texts, sources, target, ticket, html=format_ == "html", alternatives=alternatives
-        )
-
-    read, done = await desk.run(request, work, desk.settings.deadline)
-    answer: dict[str, Any] = {"translatedText": [one.text for one in done] if several else done[0].text}
-    if read is not None:
-        answer["detectedLanguage"] = [one.as_dict() for one in read] if several else read[0].as_dict()
-    if alternatives:
-        answer["alternatives"] = [one.alternatives for one in done] if several else done[0].alternatives
-    return answer
+    asked = Asked(texts, source, target, html=format_ == "html", alternatives=_alternatives(desk, found))
+    with charged(desk, holder, asked.characters):
+        done = await desk.run(request, lambda ticket: ask.translated(desk, asked, ticket), desk.settings.deadline)
+    told: dict[str, list[Any]] = {"translatedText": [answer.text for _, answer in done]}
+    if source is None:
+        told["detectedLanguage"] = [language.as_dict() for language, _ in done]
+    if asked.alternatives:
+        told["alternatives"] = [answer.alternatives for _, answer in done]
+    return JSONResponse(told if several else {field: values[0] for field, values in told.items()})
 
 
-def _by_language(
-    desk: Desk,
-    texts: list[str],
-    sources: list[str],
-    target: str,
-    ticket: Ticket,
-    *,
-    html: bool,
-    alternatives: int,
-) -> list[Answer]:
-    """Translate texts that may be in different languages."""
-    done: dict[int, Answer] = {}
-    for source in dict.fromkeys(sources):
-        numbers = [number for number, code in enumerate(sources) if code == source]
-        route = ask.route(desk, source, target)
-        own = [texts[number] for number in numbers]
-        if html:
-            answers = [Answer(page) for page in pages(desk, route, own, ticket)]
-        else:
-            answers = desk.workshop.translate(route, own, ticket, alternatives=alternatives)
-        done |= dict(zip(numbers, answers, strict=True))
-    return [done[number] for number in range(len(texts))]
+async def detect(desk: Desk, request: Request) -> Response:
+    found = await fields(request)
+    holder_of(desk, found)
+    joined = "\n".join(_q(desk, found)[0])
+    candidates = await desk.run(request, lambda _: desk.detector.candidates(joined), desk.settings.deadline)
+    return JSONResponse([one.as_dict() for one in candidates])
 
 
-def pages(desk: Desk, route: Route, texts: list[str], ticket: Ticket) -> list[str]:
-    """Translate texts that are HTML."""
-    return desk.workshop.documents(route, [html.pieces(text) for text in texts], ticket)
-
-
-async def _translate_file(desk: Desk, request: Request) -> str:
-    found = await fields(request, desk.settings.file_bytes)
+async def translate_file(desk: Desk, request: Request) -> Response:
+    found = await fields(request)
     holder = holder_of(desk, found)
     file = found.get("file")
     if not isinstance(file, Upload):
@@ -206,28 +149,68 @@ async def _translate_file(desk: Desk, request: Request) -> str:
         raise Refused(400, "Invalid request: empty file")
     if not is_document(title):
         raise Refused(400, "Invalid request: file format not supported")
-    desk.charge(holder, len(file.content), Refused(403, "The quota of this API key is used up"))
 
     def work(ticket: Ticket) -> tuple[str, str]:
-        start = source or ask.detected(desk, [file.content[: 4 * SAMPLE].decode("utf-8", "ignore")], target)[0].language
-        route = ask.route(desk, start, target)
-        try:
-            pieces = taken(file.content, PurePath(title), target)
-        except UserError as error:
-            raise Refused(400, f"Invalid request: {error}") from None
-        return start, desk.workshop.documents(route, [pieces], ticket)[0]
+        return _file(desk, Upload(title, file.content), source, target, ticket)
 
-    start, translated = await desk.run(request, work, desk.settings.file_deadline)
-    named = beside(PurePath(title), start, target).name
-    token = await asyncio.to_thread(desk.kept.put, named, translated.encode())
-    return str(request.url_for("download_file", filename=token))
+    with charged(desk, holder, len(file.content)):
+        start, translated = await desk.run(request, work, desk.settings.file_deadline)
+    token = desk.kept.put(beside(PurePath(title), start, target).name, translated.encode())
+    return JSONResponse({"translatedFileUrl": str(request.url_for(DOWNLOAD, filename=token))})
+
+
+async def download_file(desk: Desk, request: Request) -> Response:
+    file = desk.kept.get(request.path_params["filename"])
+    if file is None:
+        raise Refused(404, "There is no such file; translated files are kept for a while only")
+    disposition = f"attachment; filename*=utf-8''{quote(file.name, safe='')}"
+    return Response(file.content, media_type=BINARY, headers={"Content-Disposition": disposition})
+
+
+async def list_languages(desk: Desk, _: Request) -> Response:
+    codes = desk.models.languages
+    return JSONResponse([{"code": code, "name": name(code), "targets": desk.models.targets(code)} for code in codes])
+
+
+async def frontend_settings(desk: Desk, _: Request) -> Response:
+    first = next(iter(desk.models.steps))[1]
+    told = {
+        "charLimit": desk.settings.characters,
+        "frontendTimeout": 500,
+        "apiKeys": desk.keys is not None,
+        "keyRequired": desk.keys is not None,
+        "suggestions": False,
+        "filesTranslation": True,
+        "supportedFilesFormat": list(FORMATS),
+        "language": {
+            "source": {"code": AUTO, "name": "Auto Detect"},
+            "target": {"code": first, "name": name(first)},
+        },
+    }
+    return JSONResponse(told)
 
 
 def holder_of(desk: Desk, found: Fields) -> str | None:
+    """Whose key a request has."""
     key = ask.text_field(found, "api_key")
     if key is None:
         return desk.holder(None, Refused(400, "Please contact the server operator to get an API key"))
     return desk.holder(key, Refused(403, "Invalid API key"))
+
+
+def charged(desk: Desk, holder: str | None, characters: int) -> AbstractContextManager[None]:
+    return desk.charged(holder, characters, Refused(403, "The quota of this API key is used up"))
+
+
+def pair(desk: Desk, found: Fields) -> tuple[str | None, str]:
+    """The languages, between which there is a way; None as the source if it is to be detected."""
+    source, target = ask.text_field(found, "source"), ask.text_field(found, "target")
+    if source is None or target is None:
+        raise ask.missing("source" if source is None else "target")
+    code, into = None if served(source, [AUTO]) == AUTO else ask.language(desk, source), ask.language(desk, target)
+    if code is not None:
+        ask.route(desk, code, into)
+    return code, into
 
 
 def _q(desk: Desk, found: Fields) -> tuple[list[str], bool]:
@@ -236,15 +219,6 @@ def _q(desk: Desk, found: Fields) -> tuple[list[str], bool]:
     if q is None or q in ("", []):
         raise ask.missing("q")
     return ask.texts(desk, q, "q"), isinstance(q, list)
-
-
-def pair(desk: Desk, found: Fields) -> tuple[str | None, str]:
-    """The languages; None as the source if it is to be detected."""
-    source, target = ask.text_field(found, "source"), ask.text_field(found, "target")
-    if source is None or target is None:
-        raise ask.missing("source" if source is None else "target")
-    code = None if served(source, [AUTO]) == AUTO else ask.language(desk, source)
-    return code, ask.language(desk, target)
 
 
 def _alternatives(desk: Desk, found: Fields) -> int:
@@ -261,18 +235,13 @@ def _alternatives(desk: Desk, found: Fields) -> int:
     return number
 
 
-def _frontend(desk: Desk) -> dict[str, Any]:
-    first = next(iter(desk.models.steps))[1]
-    return {
-        "charLimit": desk.settings.characters,
-        "frontendTimeout": 500,
-        "apiKeys": desk.keys is not None,
-        "keyRequired": desk.keys is not None,
-        "suggestions": False,
-        "filesTranslation": True,
-        "supportedFilesFormat": list(FORMATS),
-        "language": {
-            "source": {"code": AUTO, "name": "Auto Detect"},
-            "target": {"code": first, "name": name(first)},
-        },
-    }
+def _file(desk: Desk, file: Upload, source: str | None, target: str, ticket: Ticket) -> tuple[str, str]:
+    """A file's language, and its translation."""
+    begin = file.content[: 4 * SAMPLE].decode("utf-8", "ignore")
+    (start,) = ask.sources(desk, Asked([begin], source, target))
+    try:
+        pieces = taken(file.content, PurePath(file.name), target)
+    except UserError as error:
+        raise Refused(400, f"Invalid request: {error}") from None
+    route = ask.route(desk, start.language, target)
+    return start.language, desk.workshop.documents(route, [pieces], ticket)[0]

@@ -1,12 +1,11 @@
 """What the page shows of a translation besides its text, which neither API has a place for: which word came from which,
 other translations with their scores, and the model at work."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
-from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
@@ -16,95 +15,129 @@ from regard.documents.placement import Pairs
 from regard.errors import UserError
 from regard.look.page import page
 from regard.serve import ask
+from regard.serve.ask import Asked
+from regard.serve.described import Operation, Schema, answers, array, body, or_null, record, string, text
 from regard.serve.desk import Desk
 from regard.serve.fields import fields
-from regard.serve.libretranslate import holder_of, pair
+from regard.serve.libretranslate import WORK, charged, direction, holder_of, pair
+from regard.serve.models import Step
 from regard.serve.refused import Refused, busy
 from regard.serve.ticket import Ticket
-from regard.serve.workshop import Route, identity, through
+from regard.serve.workshop import identity, through
 
 if TYPE_CHECKING:  # it needs torch, which translations may do without
     from regard.look.look import Look
 
+Result = TypeVar("Result")
 ALTERNATIVES = 3
+NUMBER: Schema = {"type": "number"}
+COUNT: Schema = {"type": "integer", "minimum": 0}
+PAIRS = array(array(COUNT, minItems=2, maxItems=2))
+DETAILS = record(
+    {
+        "translatedText": string(),
+        "score": NUMBER,
+        "alignment": or_null({**PAIRS, "description": "Word of the text, word of the translation, from 0"}),
+        "alternatives": array(record({"text": string(), "score": NUMBER})),
+    }
+)
+SIDE = record({"text": string(), "tokens": array(string()), "words": array(string()), "word_of": array(COUNT)})
+OUTPUT = record({"text": string(), "tokens": array(string()), "score": NUMBER, "log_probability": NUMBER})
+BRANCH = record(
+    {
+        "parent": or_null(COUNT),
+        "step": COUNT,
+        "token": string(),
+        "token_score": NUMBER,
+        "log_probability": NUMBER,
+        "score": NUMBER,
+    }
+)
+PACKED = record({"shape": array(COUNT), "low": NUMBER, "high": NUMBER, "data": string(contentEncoding="base64")})
+SENTENCE = record(
+    {
+        "source": SIDE,
+        "target": SIDE,
+        "attention": {
+            "type": "object",
+            "additionalProperties": {**PACKED, "description": "Weights by layer, head, target and source"},
+        },
+        "alignment": PAIRS,
+        "n_best": array(OUTPUT),
+        "greedy": OUTPUT,
+        "branches": array({**BRANCH, "description": "A hypothesis of the beam search, as the last of its tokens"}),
+        "probable": array(array(array({"anyOf": [string(), NUMBER]}, minItems=2, maxItems=2))),
+        "positions": or_null(PACKED),
+    }
+)
+LOOK = record(
+    {
+        "source": string(),
+        "translation": string(),
+        "languages": array(string(), minItems=2, maxItems=2),
+        "sentences": array(SENTENCE),
+    }
+)
 
 
-@dataclass(frozen=True)
-class Asked:
-    text: str
-    source: str | None
-    """None if it is to be detected."""
-    target: str
+def operations(desk: Desk) -> list[Operation]:
+    def one(most: int) -> Schema:
+        return body(record({"q": text(most, least=1), **direction(desk)}, ("q", "source", "target")))
 
-    def route(self, desk: Desk) -> Route:
-        source = self.source or ask.detected(desk, [self.text], self.target)[0].language
-        return ask.route(desk, source, self.target)
-
-
-def router(desk: Desk) -> APIRouter:
-    own = APIRouter(include_in_schema=False)
-    turn = Lock()
-
-    @own.post("/details")
-    async def details(request: Request) -> Response:
-        asked = await _asked(desk, request, desk.settings.characters)
-
-        def work(ticket: Ticket) -> dict[str, Any]:
-            return _details(desk, asked, ticket)
-
-        return JSONResponse(await desk.run(request, work, desk.settings.deadline))
-
-    @own.post("/look")
-    async def inside(request: Request) -> Response:
-        """One at a time, so that the processor is left to translations."""
-        asked = await _asked(desk, request, desk.settings.look_characters)
-
-        def work(ticket: Ticket) -> str:
-            if not turn.acquire(blocking=False):
-                desk.metrics.refused.labels("look").inc()
-                raise busy()
-            try:
-                return _look(desk, asked, ticket).to_json()
-            except UserError as error:
-                raise Refused(400, f"Invalid request: {error}") from None
-            finally:
-                turn.release()
-
-        content = await desk.run(request, work, desk.settings.deadline)
-        return Response(content, media_type="application/json")
-
-    @own.get("/look/page.html")
-    async def template() -> Response:
-        """What the viewer puts a Look into, to save it as one file."""
-        return HTMLResponse(page())
-
-    return own
+    return [
+        Operation(
+            "POST", "/details", details, "Which word of a translation came from which, and other translations",
+            answers(DETAILS, *WORK), one(desk.settings.characters),
+        ),
+        Operation(
+            "POST", "/look", look, "What the last model on the way did: attention, its search, what else was probable",
+            answers(LOOK, *WORK), one(desk.settings.look_characters),
+        ),
+    ]  # fmt: skip
 
 
-async def _asked(desk: Desk, request: Request, most: int) -> Asked:
-    """The fields of a request; who asks, and how much, is checked as for a translation."""
-    found = await fields(request, desk.settings.body_bytes)
+async def details(desk: Desk, request: Request) -> Response:
+    return JSONResponse(await _run(desk, request, desk.settings.characters, _details))
+
+
+async def look(desk: Desk, request: Request) -> Response:
+    content = await _run(desk, request, desk.settings.look_characters, _look)
+    return Response(content, media_type="application/json")
+
+
+async def template(_: Request) -> Response:
+    """What the viewer puts a Look into, to save it as one file."""
+    return HTMLResponse(page())
+
+
+async def _run(desk: Desk, request: Request, most: int, work: Callable[[Desk, Asked, Ticket], Result]) -> Result:
+    """Work on one text; who asks, and how much, is checked as for a translation."""
+    found = await fields(request)
     holder = holder_of(desk, found)
-    text = ask.text_field(found, "q")
-    if text is None:
+    q = ask.text_field(found, "q")
+    if q is None:
         raise ask.missing("q")
-    if len(text) > most:
-        raise Refused(400, f"Invalid request: request ({len(text)}) exceeds text limit ({most})")
-    source, target = pair(desk, found)
-    if source is not None:
-        ask.route(desk, source, target)
-    desk.charge(holder, len(text), Refused(403, "The quota of this API key is used up"))
-    return Asked(text, source, target)
+    ask.within(len(q), most)
+    asked = Asked([q], *pair(desk, found))
+    with charged(desk, holder, len(q)):
+        return await desk.run(request, lambda ticket: work(desk, asked, ticket), desk.settings.deadline)
+
+
+def _route(desk: Desk, asked: Asked) -> tuple[Step, ...]:
+    (source,) = ask.sources(desk, asked)
+    return ask.route(desk, source.language, asked.target)
 
 
 def _details(desk: Desk, asked: Asked, ticket: Ticket) -> dict[str, Any]:
     """The translation again, which the cache has; its alignment, in words as str.split gives them; and alternatives,
     which are the last step's."""
-    text, score = asked.text, 0.0
+    text, score = asked.texts[0], 0.0
     pairs: Pairs | None = identity(text)
     others: dict[str, float] = {}
-    for step in asked.route(desk):
-        translator, options = desk.workshop.translator(step, ticket), Options(target=step.tag)
+    for step in _route(desk, asked):
+        translator = desk.workshop.translator(step, ticket)
+        greedy = translator.saved.decode.beam == 1  # and has no scores unless they are asked for
+        options = Options(target=step.tag, token_scores=greedy)
         one = translator.window([text], replace(options, alignment=translator.has_weights))[0]
         if step.target == asked.target:
             most = min(ALTERNATIVES, desk.settings.alternatives)
@@ -123,12 +156,25 @@ def _others(found: Translation, best: str, most: int) -> dict[str, float]:
     return dict(islice(scores.items(), most))
 
 
-def _look(desk: Desk, asked: Asked, ticket: Ticket) -> "Look":
+def _look(desk: Desk, asked: Asked, ticket: Ticket) -> str:
+    """One looks at a time, so that the processor is left to translations."""
+    if not desk.looking.acquire(blocking=False):
+        desk.metrics.refused.labels("look").inc()
+        raise busy()
+    try:
+        return _seen(desk, asked, ticket).to_json()
+    except UserError as error:
+        raise Refused(400, f"Invalid request: {error}") from None
+    finally:
+        desk.looking.release()
+
+
+def _seen(desk: Desk, asked: Asked, ticket: Ticket) -> "Look":
     """Into the last model of the route."""
-    route = asked.route(desk)
+    route = _route(desk, asked)
     if not route:
         raise Refused(400, "Invalid request: nothing is translated between a language and itself")
     *before, last = route
-    (text,) = desk.workshop.translate(before, [asked.text], ticket)
+    (text,) = desk.workshop.translate(before, asked.texts, ticket)
     seen = desk.workshop.translator(last, ticket).look(text.text, Options(target=last.tag))
     return replace(seen, languages=(last.source, last.target))

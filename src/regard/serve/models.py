@@ -13,7 +13,6 @@ from regard.model.cost import cost
 from regard.serve.metrics import Metrics
 
 _NAMED = re.compile(r"([A-Za-z]{2,8}(?:_[A-Za-z0-9]{2,8})*)-([A-Za-z]{2,8}(?:_[A-Za-z0-9]{2,8})*)=(.+)", re.DOTALL)
-_TAG = re.compile(r"<2([A-Za-z]{2,8}(?:[-_][A-Za-z0-9]{2,8})*)>")
 
 
 @dataclass(frozen=True)
@@ -105,16 +104,22 @@ class Models:
         named = _NAMED.fullmatch(given)
         name = named[3] if named else given
         translator = self.loaded(name).translator
-        source, target = (
-            (named[1].replace("_", "-"), named[2].replace("_", "-")) if named else translator.saved.languages
-        )
-        tags = [found[1] for tag in translator.source_subwords.tags if (found := _TAG.fullmatch(tag))]
-        if source is None or (target is None and not tags):
+        pairs = [(named[1].replace("_", "-"), named[2].replace("_", "-"))] if named else _directions(translator)
+        if not pairs:
             raise UserError(f"{name}: does not say which languages it translates; say it, such as --model en-de={name}")
-        if tags:
-            return [Step(source, tag, name, tag) for tag in tags if tag != source and (not named or tag == target)]
-        assert target is not None
-        return [Step(source, target, name, None)]
+        tagged = bool(translator.source_subwords.tags)
+        steps = [Step(source, target, name, target if tagged else None) for source, target in pairs]
+        for step in steps:
+            translator.tag(step.tag)  # which tells if there is none
+        return steps
+
+
+def _directions(translator: Translator) -> list[tuple[str, str]]:
+    """From where to where. A model that was not taught to write its own source language reads no other."""
+    usual, _ = translator.saved.languages
+    known = [(source, target) for source, target in translator.directions if source is not None]
+    both = any(target == usual for _, target in known)
+    return [(source, target) for source, target in known if both or source == usual]
 
 
 def _bytes(translator: Translator) -> int:

@@ -18,6 +18,7 @@ from regard.serve.hosts import names
 
 BACKLOG = 2048  # connections that wait to be taken
 LONGEST_HEAD = 64 << 10  # bytes of a request line and its headers; a query string may hold a text
+PART = 64 << 10  # bytes of an answer that a client must take in time
 
 
 class Server(uvicorn.Server):
@@ -45,10 +46,12 @@ class Server(uvicorn.Server):
 
 
 class Patient(H11Protocol):
-    """Connections on which no whole head of a request comes in time are closed. No address is logged."""
+    """Connections on which no whole head of a request comes in time are closed, and those whose clients don't take what
+    they asked for. No address is logged."""
 
+    seconds = 20.0
     head_timer: asyncio.TimerHandle | None = None
-    head_seconds = 20.0
+    answer_timer: asyncio.TimerHandle | None = None
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -56,26 +59,51 @@ class Patient(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._wait()
+        transport.set_write_buffer_limits(0)  # so that we are told of all that is not taken at once
+        self._wait_for_head()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
             self._stop_waiting()
         elif self.head_timer is None:
-            self._wait()
+            self._wait_for_head()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch_answer()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._stop_watching()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
+        self._stop_watching()
         super().connection_lost(exc)
 
-    def _wait(self) -> None:
-        self.head_timer = self.loop.call_later(self.head_seconds, self.transport.close)
+    def _wait_for_head(self) -> None:
+        self.head_timer = self.loop.call_later(self.seconds, self.transport.close)
 
     def _stop_waiting(self) -> None:
         if self.head_timer is not None:
             self.head_timer.cancel()
             self.head_timer = None
+
+    def _watch_answer(self) -> None:
+        size = self.transport.get_write_buffer_size()
+        self.answer_timer = self.loop.call_later(self.seconds, self._check_answer, size)
+
+    def _check_answer(self, before: int) -> None:
+        if before - self.transport.get_write_buffer_size() < PART:
+            self.transport.abort()  # to close it would be to wait until all is taken
+        else:
+            self._watch_answer()
+
+    def _stop_watching(self) -> None:
+        if self.answer_timer is not None:
+            self.answer_timer.cancel()
+            self.answer_timer = None
 
 
 def bound(host: str, port: int) -> socket.socket:
@@ -96,7 +124,7 @@ def server(desk: Desk, listener: socket.socket, host: str) -> Server:
     """A server that has yet to be given its socket, which listens for this host."""
     settings = desk.settings
     own = names(host, listener.getsockname()[0], settings.hosts)
-    protocol = type("Protocol", (Patient,), {"head_seconds": settings.body_seconds})
+    protocol = type("Protocol", (Patient,), {"seconds": settings.body_seconds})
     config = uvicorn.Config(
         create_app(desk, own),
         http=protocol,

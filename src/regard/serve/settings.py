@@ -40,7 +40,7 @@ class Settings(Frozen):
     """Seconds for a request; what is not done by then is given up."""
     file_deadline: Seconds = 300.0
     body_seconds: Seconds = 20.0
-    """For the head of a request to come, for its body, and for each part of the answer to be taken."""
+    """For the head of a request to come, for its body, and for 64 KiB of the answer to be taken."""
     drain_seconds: Seconds = 25.0
     """For the work in hand when the server is asked to stop."""
 
@@ -56,7 +56,7 @@ class Settings(Frozen):
     cache_bytes: Amount = 64 << 20
     """For the translations of recent sentences."""
     kept_bytes: Count = 64 << 20
-    """For translated files that wait to be fetched."""
+    """For translated files that wait to be fetched, in memory."""
     kept_seconds: Seconds = 1800.0
     hosts: tuple[str, ...] = ()
     """Names that a browser may call the server by, such as `["translate.example"]`; without any, it answers on loopback

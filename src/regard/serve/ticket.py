@@ -9,3 +9,5 @@ class Ticket:
 
     given_up: bool = False
     """The deadline has passed, or the client has gone."""
+    begun: bool = False
+    """Something of it was taken into the queue, so that the rest is no longer refused."""

@@ -1,38 +1,33 @@
 """For machines that watch over the server: whether it lives, whether it takes work, what it has done."""
 
-from fastapi import APIRouter
 from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from regard.serve.described import answers, record, string
+from regard.serve.described import Operation, answers, record, string
 from regard.serve.desk import Desk
+from regard.serve.refused import Refused
 
 STATUS = record({"status": string()})
 
 
-def router(desk: Desk) -> APIRouter:
-    own = APIRouter(tags=["Watching"])
+def operations(_: Desk) -> list[Operation]:
+    return [
+        Operation("GET", "/health", health, "Whether the server lives", answers(STATUS)),
+        Operation("GET", "/ready", ready, "Whether the server takes work", answers(STATUS, 503)),
+        Operation("GET", "/metrics", metrics, "Figures for Prometheus", answers(string(), kind="text/plain")),
+    ]
 
-    @own.get("/health", summary="Whether the server lives", responses=answers(STATUS))
-    async def health() -> Response:
-        return JSONResponse({"status": "ok"})
 
-    @own.get("/ready", summary="Whether the server takes work", responses=answers(STATUS, 503))
-    async def ready() -> Response:
-        if desk.draining:
-            return JSONResponse({"error": "The server is about to stop"}, 503, {"Retry-After": "1"})
-        return JSONResponse({"status": "ready"})
+async def health(_: Desk, request: Request) -> Response:
+    return JSONResponse({"status": "ok"})
 
-    @own.get(
-        "/metrics",
-        summary="Figures for Prometheus",
-        response_class=Response,
-        responses={
-            **answers({}),
-            200: {"description": "Figures", "content": {"text/plain": {"schema": {"type": "string"}}}},
-        },
-    )
-    async def metrics() -> Response:
-        return Response(desk.metrics.text(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
-    return own
+async def ready(desk: Desk, _: Request) -> Response:
+    if desk.draining:
+        raise Refused(503, "The server is about to stop", retry_after=1)
+    return JSONResponse({"status": "ready"})
+
+
+async def metrics(desk: Desk, _: Request) -> Response:
+    return Response(desk.metrics.text(), headers={"Content-Type": CONTENT_TYPE_LATEST})

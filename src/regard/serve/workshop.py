@@ -9,6 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from regard.decode.translator import Attention, Options, Translator
+from regard.documents import html
 from regard.documents.placement import Pairs
 from regard.documents.segment import Piece, Segment, Translated, rebuild, segments
 from regard.serve.batcher import Batcher, Queued
@@ -79,6 +80,10 @@ class Workshop:
             Answer(text, _others(text, [one.option(number) for number in range(one.options)], alternatives))
             for text, one in zip(best, found, strict=True)
         ]
+
+    def pages(self, route: Route, texts: Sequence[str], ticket: Ticket) -> list[str]:
+        """Translate texts that are HTML."""
+        return self.documents(route, [html.pieces(text) for text in texts], ticket)
 
     def documents(self, route: Route, taken: Sequence[Sequence[Piece]], ticket: Ticket) -> list[str]:
         """Translate documents that were taken into pieces; their structure stays."""

@@ -1,0 +1,40 @@
+"""The queue alone; tests/serve/test_steady.py has it within a server."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from tests.serve.running import Gated
+from tests.serve.test_cache import REQUEST, Echo
+from tests.serve.test_steady import until
+
+from regard.serve.batcher import Batcher
+from regard.serve.metrics import Metrics
+from regard.serve.refused import Refused
+from regard.serve.ticket import Ticket
+
+
+@pytest.fixture
+def batcher() -> Iterator[Batcher]:
+    found = Batcher(1, queue_tokens=10, batch_tokens=10, join_seconds=0.0, metrics=Metrics())
+    yield found
+    found.close()
+
+
+def test_what_is_begun_is_not_refused(batcher: Batcher) -> None:
+    """A request that searches twice, as from one language to another and on to a third, waits the second time."""
+    engine, mine = Gated(Echo()), Ticket()
+    engine.gate.set()
+    assert batcher.search(engine, [[5]], REQUEST, mine)[0][0].tokens == (5,)
+    engine.gate.clear()
+    with ThreadPoolExecutor(3) as threads:
+        threads.submit(batcher.search, engine, [[6]], REQUEST, Ticket())
+        until(lambda: engine.entered == 2)
+        threads.submit(batcher.search, engine, [[7] * 8], REQUEST, Ticket())
+        until(lambda: batcher.tokens == 9)
+        with pytest.raises(Refused, match="busy"):
+            batcher.search(engine, [[8]], REQUEST, Ticket())
+        again = threads.submit(batcher.search, engine, [[9]], REQUEST, mine)
+        until(again.running)
+        engine.gate.set()
+        assert again.result()[0][0].tokens == (9,)
