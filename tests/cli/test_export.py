@@ -88,6 +88,8 @@ def test_what_rounding_costs_is_measured(run: Run, model: Path) -> None:
             "--model model --to regard --out x --quantization int8_float32",
             "--quantization int8_float32 is not possible here; ",
         ),
+        ("--model model --to onnx --out x --card card.md", "--card is for --to regard; "),
+        ("--model model --to regard --out x --card none.md", "none.md: can't be read "),
         ("--model model --to ctranslate2 --source valid.en", "--source and --reference go together; "),
         ("--model model --to ctranslate2 --source none --reference valid.de", "none: no such file; "),
     ],
@@ -121,3 +123,13 @@ def test_a_smaller_model_is_measured_and_used(run: Run, model: Path) -> None:
     check_manifest(Path("small"))
     assert load_model("small").storage == "int8"
     assert Path("small/model.safetensors").stat().st_size < Path("model/model.safetensors").stat().st_size
+
+
+def test_a_smaller_model_has_the_card_that_its_owner_wrote(run: Run, model: Path) -> None:
+    Path("card.md").write_text("# 내 모델 🙂\n\nFor letters.\n", encoding="utf-8")
+    line = "--model model --to regard --quantization float16 --out small --card card.md"
+    code, _, _ = run(*line.split())
+    assert code == 0
+    card = Path("small/README.md").read_text(encoding="utf-8")
+    assert card.startswith("# 내 모델 🙂\n\nFor letters.\n\n## Weights\n\nfloat16. ")
+    check_manifest(Path("small"))

@@ -47,6 +47,12 @@ def export(
     target: Annotated[
         str | None, typer.Option("--into", metavar="CODE", help="Language, of a model of several.")
     ] = None,
+    card: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Your own model card in Markdown, for regard's format; what is measured is added."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Write a model for another program, or in fewer bytes.
@@ -70,6 +76,9 @@ def export(
         raise UserError("--source and --reference go together; name two files aligned by line")
     if out is None and to != "ctranslate2":
         raise UserError("--out is missing; name the folder to write")
+    if card is not None and to != "regard":
+        raise UserError("--card is for --to regard; leave it out")
+    own_card = None if card is None else _read(card)
     model = model_folder(model)
     place = model / FOLDER if out is None else out
     report: dict[str, Any] = {"out": str(place), "format": to}
@@ -80,10 +89,19 @@ def export(
         cost, note = _cost(model, to, rounding, text, lines, asked=source is not None)
         report |= {"quantization": rounding, **cost}
         if to == "regard":
-            write_smaller(model, place, rounding, note=note)
+            write_smaller(model, place, rounding, note=note, card=own_card)
         else:
             export_ctranslate2(model, place, rounding, note=note, replace=out is None)
     typer.echo(json.dumps(report) if as_json else f"{report['out']}: {model} for {to}")
+
+
+def _read(card: Path) -> str:
+    from regard.errors import UserError
+
+    try:
+        return card.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{card}: can't be read ({error}); give a text file in UTF-8") from None
 
 
 def _to_other(model: Path, out: Path, to: str) -> None:

@@ -9,10 +9,10 @@ from regard.model.saved import load_model, write_model
 from regard.model.weights import Storage
 
 
-def write_smaller(model: Path, out: Path, storage: Storage, *, note: str = "") -> None:
-    """Write a saved model again, whole or not at all; a note goes into its card."""
+def write_smaller(model: Path, out: Path, storage: Storage, *, note: str = "", card: str | None = None) -> None:
+    """Write a saved model again, whole or not at all; a note goes into its card, or into the one that is given."""
     saved = load_model(model)
-    card = (model / CARD).read_text(encoding="utf-8").rstrip()
+    card = (model / CARD).read_text(encoding="utf-8") if card is None else card
     with whole_directory(out) as temporary:
         write_model(
             temporary,
@@ -21,6 +21,6 @@ def write_smaller(model: Path, out: Path, storage: Storage, *, note: str = "") -
             saved.subwords,
             languages=saved.languages,
             form=saved.form,
-            card=f"{card}\n\n## Weights\n\n{storage}. {note}".rstrip() + "\n",
+            card=f"{card.rstrip()}\n\n## Weights\n\n{storage}. {note}".rstrip() + "\n",
             storage=storage,
         )
