@@ -1,0 +1,58 @@
+"""What works right after installing, with the model that comes with the package."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import regard
+from regard.files import check_manifest
+from regard.model.bundled import DEFAULT, located
+
+EVERYDAY = (
+    *("where is the station", "I am tired. Where is my bed?", "Teh train is late.", ""),
+    *("역은 어디에 있습니까?", "أين المحطة؟", "I love you 🙂", "Cafe\u0301 Zu\u0308rich"),
+)
+
+
+def translate(*arguments: str, given: str = "") -> str:
+    command = [sys.executable, "-m", "regard", "translate", *arguments]
+    done = subprocess.run(command, input=given, capture_output=True, text=True, encoding="utf-8", check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_a_sentence_each_way() -> None:
+    assert translate("Where is the station?") == "Wo ist der Bahnhof?\n"
+    assert translate("--model", DEFAULT, "--to", "en", "Wo ist der Bahnhof?") == "Where is the station?\n"
+
+
+def test_everyday_lines_come_out_as_many_as_went_in() -> None:
+    found = translate("--model", DEFAULT, "--format", "jsonl", given="".join(f"{line}\n" for line in EVERYDAY))
+    lines = [json.loads(line) for line in found.splitlines()]
+    assert len(lines) == len(EVERYDAY)
+    assert "Bahnhof" in lines[0]["text"]
+    assert "Bett" in lines[1]["text"]
+    assert "Zug" in lines[2]["text"]
+    assert lines[3]["text"] == ""
+
+
+def test_a_page_keeps_its_tags(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("<p>Where is <b>the station</b>?</p><script>let a = 1;</script>", encoding="utf-8")
+    translate(str(page), "--out", str(tmp_path / "page.de.html"))
+    found = (tmp_path / "page.de.html").read_text(encoding="utf-8")
+    assert re.findall("<[^>]*>", found) == re.findall("<[^>]*>", page.read_text(encoding="utf-8"))
+    assert "Bahnhof" in found and found.endswith("<script>let a = 1;</script>")
+
+
+def test_from_python() -> None:
+    assert regard.load(DEFAULT).translate(["Where is the station?"]) == ["Wo ist der Bahnhof?"]
+
+
+def test_its_card_says_what_it_is() -> None:
+    folder = located(DEFAULT)
+    check_manifest(folder)
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert all(word in card for word in ("Tatoeba", "CC BY 2.0 FR", "nrefs:7|", "experiments/tatoeba-en-de.toml"))
