@@ -28,14 +28,49 @@ from regard.model.bundled import located
 CLIENTS = (1, 8, 64)
 OVERLOAD = 10  # times the clients at which nothing more is gained
 HEAD = "POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-WORDS = "two young men in red shirts play football on the green field while an old dog sleeps near the house".split()  # noqa: SIM905
+WHO = (
+    "My brother",
+    "The old man",
+    "Our teacher",
+    "A friend of mine",
+    "The girl",
+    "My boss",
+    "Everybody",
+    "Nobody",
+    "Tom's dog",
+)
+DOES = (
+    "is waiting for the bus",
+    "wanted to buy a new car",
+    "was reading a book",
+    "has lost the keys",
+    "likes to drink coffee",
+)
+WHERE = (
+    "at the station",
+    "in the garden",
+    "near the school",
+    "in front of the house",
+    "on the other side of the river",
+    "here",
+)
+WHEN = (
+    "yesterday",
+    "on Sunday",
+    "because it was raining",
+    "before I came home",
+    "and did not know what to do",
+    "every day",
+)
 
 
 def sentence(number: int) -> str:
-    """Another one for each number, of 8 to 16 words."""
-    length = 8 + number % 9
-    words = [WORDS[(number * 7 + at * (1 + number // len(WORDS) % 5)) % len(WORDS)] for at in range(length)]
-    return " ".join(words).capitalize() + f" {number}."
+    """An everyday one for each number, of 7 to 19 words; they begin again after 1,620."""
+    words = []
+    for part in (WHO, DOES, WHERE, WHEN):
+        number, at = divmod(number, len(part))
+        words.append(part[at])
+    return " ".join(words) + "."
 
 
 @contextmanager

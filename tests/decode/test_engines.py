@@ -26,4 +26,5 @@ def test_workers_get_as_many_batches_of_about_one_size(sentences: int) -> None:
 def test_one_worker_gets_as_much_as_it_may_have() -> None:
     assert len(batches([9] * 30, 1024)) == 1
     assert len(batches([9] * 30, 1024, workers=2)) == 2
+    assert len(batches([9] * 12, 1024, workers=2)) == 1, "a few sentences are searched together"
     assert batches([], 1024, workers=2) == []

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # these need torch, which an engine may do without
 
 Sequences = tuple[tuple[int, ...], ...]
 BATCH_TOKENS = 2048  # source tokens, padding included: enough to keep two cores busy, and no more memory than that
-LEAST_TOKENS = 128  # of a batch, however wide the beam
+LEAST_TOKENS = 128  # of a batch, however wide the beam and however many workers: fewer are no faster
 Progress = Callable[[int], None]
 """Told how many more sentences are done."""
 
@@ -59,14 +59,16 @@ class Engine(Protocol):
 def batches(lengths: Sequence[int], batch_tokens: int, workers: int = 1) -> list[list[int]]:
     """The numbers of sources in batches of similar lengths, the longest first; EOS and padding count as tokens.
 
-    Several workers get as many batches each, all about as large, so that they end at about the same time.
+    Several workers get as many batches each, all about as large, so that they end at about the same time; a few
+    sentences are one batch.
     """
     order = sorted(range(len(lengths)), key=lambda number: -lengths[number])
     tokens = [lengths[number] + 1 for number in order]
     most = batch_tokens
     if workers > 1:
         count = workers * math.ceil(len(_starts(tokens, most)) / workers)
-        most = 1 + bisect_left(range(1, most), True, key=lambda size: len(_starts(tokens, size)) <= count)
+        sizes = range(min(LEAST_TOKENS, most), most)
+        most = sizes.start + bisect_left(sizes, True, key=lambda size: len(_starts(tokens, size)) <= count)
     return [order[start:end] for start, end in pairwise([*_starts(tokens, most), len(order)])]
 
 

@@ -139,8 +139,9 @@ class Batcher:
             thread.join(LAST_SECONDS)
 
     def _work(self) -> None:
-        while taken := self._take():
-            first = taken[0][0]
+        answered = 1
+        while taken := self._take(answered):
+            first, answered = taken[0][0], len({id(job) for job, _ in taken})
             try:
                 found = first.engine.search([job.sources[number] for job, number in taken], first.request)
                 self._hand_out(taken, found)
@@ -158,26 +159,26 @@ class Batcher:
                 if not job.left:
                     job.done.set()
 
-    def _take(self) -> Taken:
-        """The next batch; nothing when the queue is closed."""
+    def _take(self, answered: int) -> Taken:
+        """The next batch for a worker that has answered so many; nothing when the queue is closed."""
         free = time.monotonic()
         with self._changed:
             while not self.closed:
                 self._drop()
-                patience = self._patience(free)
+                patience = self._patience(free, answered)
                 if patience is not None and patience <= 0:
                     return self._batch()
                 self._changed.wait(patience)
         return []
 
-    def _patience(self, free: float) -> float | None:
+    def _patience(self, free: float, answered: int) -> float | None:
         """Seconds until a worker begins with a batch, if it is free since then; None if nothing waits.
 
-        Those who were answered just now may ask again at once, and join.
+        Those whom it answered last may ask again at once, and join; when as many have come, nobody else is waited for.
         """
         if not self.jobs:
             return None
-        if not self.searching or self.tokens >= self.batch_tokens:
+        if not self.searching or len(self.jobs) >= answered or self.tokens >= self.batch_tokens:
             return 0.0
         return max(self.jobs[0].arrived, free) + self.join_seconds - time.monotonic()
 

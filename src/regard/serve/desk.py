@@ -35,7 +35,7 @@ class Desk:
         self.settings, self.keys = settings, keys
         self.metrics = Metrics()
         self.models = Models(models, settings.memory_bytes, self.metrics)
-        workers = len(os.sched_getaffinity(0))
+        workers = len(os.sched_getaffinity(0)) + 1  # while a batch is searched on each core, one more is made ready
         self.batcher = Batcher(
             workers, settings.queue_tokens, settings.batch_tokens, settings.join_seconds, self.metrics
         )
