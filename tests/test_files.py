@@ -1,6 +1,7 @@
 """Whole or absent, checked, one writer."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -119,3 +120,14 @@ def test_one_writer(tmp_path: Path) -> None:
         assert refused.returncode != 0 and "another regard process" in refused.stderr
     assert subprocess.run(command, capture_output=True, text=True, check=False).stdout == "in\n"
     assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
+def test_who_may_read_a_folder_may_read_its_files(tmp_path: Path, umask: int, mode: int) -> None:
+    before = os.umask(umask)
+    try:
+        with whole_directory(tmp_path / "model") as temporary:
+            (temporary / "weights").touch(mode=0o600)
+    finally:
+        os.umask(before)
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "model").iterdir()} == {mode}

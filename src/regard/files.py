@@ -128,6 +128,7 @@ def whole_directory(final: Path, *, replace: bool = False) -> Iterator[Path]:
     try:
         yield temporary
         for path in _inside(temporary):
+            path.chmod(temporary.stat().st_mode & 0o666)  # some libraries let nobody else read what they write
             with path.open("rb") as file:
                 os.fsync(file.fileno())
         write_manifest(temporary)

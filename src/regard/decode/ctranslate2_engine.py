@@ -26,8 +26,8 @@ from regard.decode.length_penalty import best_attainable, normalised
 from regard.errors import UserError
 from regard.exchange.library import ctranslate2
 
-BATCH_TOKENS = 1024  # source tokens, padding included
-BEAM_TOKENS = 2048  # the same times the beam, for a cache holds no more
+BATCH_TOKENS = 768  # source tokens, padding included
+BEAM_TOKENS = 1536  # the same times the beam, for a cache holds no more
 SCORED_TOKENS = 512  # the same when scoring, which holds a distribution for each target token
 QUEUED = 4  # batches for each worker that wait for it, or for us
 LEAST_EXPONENT = 1e-6  # of CTranslate2's own length penalty
