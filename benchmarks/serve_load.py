@@ -65,7 +65,7 @@ WHEN = (
 
 
 def sentence(number: int) -> str:
-    """An everyday one for each number, of 7 to 19 words; they begin again after 1,620."""
+    """An everyday one for each number, of 7 to 24 words; they begin again after 1,620."""
     words = []
     for part in (WHO, DOES, WHERE, WHEN):
         number, at = divmod(number, len(part))
