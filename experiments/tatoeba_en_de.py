@@ -22,7 +22,7 @@ from collections import defaultdict
 from pathlib import Path
 
 TEST, VALID = 2000, 1000
-PLAIN, LOWER, OPEN, TWO, SLIP = 1.0, 0.15, 0.15, 0.1, 0.1  # how often a pair comes in each form
+LOWER, OPEN, TWO, SLIP = 0.15, 0.08, 0.03, 0.06  # how often a pair comes again in each form
 
 Pair = tuple[str, str]
 
@@ -43,7 +43,7 @@ def place(sentence: str) -> bytes:
 
 
 def without_end(text: str) -> str:
-    return text[:-1] if text[-1:] in ".!" else text
+    return text[:-1] if text[-1:] in ".!?" else text
 
 
 def slipped(text: str, dice: random.Random) -> str:
