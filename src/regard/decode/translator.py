@@ -5,6 +5,7 @@ regard.load("runs/x/model").translate(["Good morning.", "How are you?"])
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, cast, overload
 
 from regard.config import DecodeConfig, check
@@ -30,6 +31,8 @@ if TYPE_CHECKING:  # these need torch, which CTranslate2 does without
 MOST_TOKENS = 200  # of a sentence; a longer one is cut, since models are not trained on such
 WINDOW_LINES = 10_000
 WINDOW_CHARACTERS = 2_000_000
+Clean = Callable[[str], str]
+"""What normalises a text."""
 Attention = Callable[[Sequence[int], Sequence[int], int | None], "Tensor"]
 """What tells from which token of a source each of a translation was drawn, in a layer."""
 
@@ -131,14 +134,15 @@ class Translator:
         """Translate texts together: sentences of all of them are sorted by length, and equal ones translated once."""
         request, tag = self.request(options), self.tag(options.target)
         divided = [(split if options.split else whole)(text) for text in texts]
-        spelt = self._spelt([part.text for taken in divided for part in taken.parts])
-        pieces = [[piece for part in taken.parts for piece in self._fitting(part, spelt)] for taken in divided]
+        clean = cache(lambda text: normalise(text, self.form))  # the same part is asked for several times
+        spelt = self._spelt([part.text for taken in divided for part in taken.parts], clean)
+        pieces = [[piece for part in taken.parts for piece in self._fitting(part, spelt, clean)] for taken in divided]
         different = dict.fromkeys(piece.text for parts in pieces for piece in parts)
-        known = [clean for clean in different if spelt[clean]]
-        found = self.engine.search([[*tag, *spelt[clean]] for clean in known], request, progress)
+        known = [text for text in different if spelt[text]]
+        found = self.engine.search([[*tag, *spelt[text]] for text in known], request, progress)
         outputs = {
-            clean: tuple(self._output([*tag, *spelt[clean]], len(tag), one, options) for one in hypotheses)
-            for clean, hypotheses in zip(known, found, strict=True)
+            text: tuple(self._output([*tag, *spelt[text]], len(tag), one, options) for one in hypotheses)
+            for text, hypotheses in zip(known, found, strict=True)
         }
 
         def sentence(piece: Part) -> Sentence:
@@ -205,30 +209,30 @@ class Translator:
         pairs = [(other, into) for into in written for other in read if other != into]
         return sorted(pairs, key=lambda pair: pair != (source, target))
 
-    def _spelt(self, texts: Sequence[str]) -> dict[str, list[int]]:
+    def _spelt(self, texts: Sequence[str], clean: Clean) -> dict[str, list[int]]:
         """The ids of each different text that may be short enough, by its normalised spelling."""
-        clean = list(dict.fromkeys(normalise(text, self.form) for text in texts if len(text) <= self._most_characters))
-        return dict(zip(clean, self.source_subwords.encode(clean), strict=True))
+        different = list(dict.fromkeys(clean(text) for text in texts if len(text) <= self._most_characters))
+        return dict(zip(different, self.source_subwords.encode(different), strict=True))
 
     @property
     def _most_characters(self) -> int:
         """No more can be spelt with most_tokens."""
         return LONGEST_PIECE * self.most_tokens
 
-    def _fitting(self, part: Part, spelt: dict[str, list[int]]) -> Iterator[Part]:
+    def _fitting(self, part: Part, spelt: dict[str, list[int]], clean: Clean) -> Iterator[Part]:
         """A part in normalised pieces that are short enough; their ids are added to `spelt`."""
 
         def ids(text: str) -> list[int]:
-            clean = normalise(text, self.form)
-            if clean not in spelt:
-                spelt[clean] = self.source_subwords.encode([clean])[0]
-            return spelt[clean]
+            if text not in spelt:
+                spelt[text] = self.source_subwords.encode([text])[0]
+            return spelt[text]
 
-        for piece in shorten(
-            part, lambda text: len(text) <= self._most_characters and len(ids(text)) <= self.most_tokens
-        ):
-            ids(piece.text)
-            yield Part(normalise(piece.text, self.form), piece.after)
+        def fits(text: str) -> bool:
+            return len(text) <= self._most_characters and len(ids(clean(text))) <= self.most_tokens
+
+        for piece in shorten(part, fits):
+            ids(clean(piece.text))
+            yield Part(clean(piece.text), piece.after)
 
     def _output(self, source: list[int], tags: int, hypothesis: Hypothesis, options: Options) -> Output:
         text = normalise(self.target_subwords.decode(hypothesis.tokens), self.form)
