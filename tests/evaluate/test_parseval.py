@@ -10,14 +10,14 @@ from tests.text.random_trees import trees
 
 from regard.evaluate.parse_report import read_pairs, summary
 from regard.evaluate.parseval import Sentence, Totals, compare
-from regard.text.trees import Tree, read_trees, walk
+from regard.text.trees import Tree, read_parses, walk
 
 Pair = tuple[Tree | None, Tree | None]
 DELETED = ("TOP", "-NONE-", ",", ":", "``", "''", ".")
 
 
 def tree(text: str) -> Tree | None:
-    return next(read_trees([text], "here"), None)
+    return next(read_parses([text], "here"))
 
 
 def score(gold: str, test: str) -> Sentence:
@@ -34,12 +34,13 @@ def spans(text: str) -> tuple[list[tuple[str, str]], list[list], int]:
     brackets: list[list] = []
     stack: list[int] = []
     length = 0
-    for tag, word, label, _ in re.findall(r"\(([^() ]*) ([^()]+)\)|\(([^() ]*)|(\))", text):
-        if word:
+    for part in re.finditer(r"\(([^() ]*) +([^()]*)\)|\(([^() ]*)|(\))", text):
+        tag, word, label, close = part.groups()
+        if word is not None:
             length += tag != "-NONE-"
             if tag not in DELETED:
                 words.append((word, tag))
-        elif _:
+        elif close:
             brackets[stack.pop()][1] = len(words)
         else:
             stack.append(len(brackets))
@@ -79,14 +80,15 @@ def over_the_same_words(draw: st.DrawFn) -> tuple[str, str]:
     pair = []
     for _ in range(2):
         tags = draw(
-            st.lists(st.sampled_from(["N", "N", "V", "ADVP", "PRT", ",", "-NONE-"]), min_size=count, max_size=count)
+            st.lists(st.sampled_from(["N", "N", "V", "ADVP", "PRT", ",", "-NONE-", ""]), min_size=count, max_size=count)
         )
         parts = [f"({tag} {number})" for number, tag in enumerate(tags)]
         for _ in range(draw(st.integers(0, 12))):
             start = draw(st.integers(0, len(parts) - 1))
             end = draw(st.integers(start, len(parts)))
             label = draw(st.sampled_from(["S", "NP", "NP-1", "ADVP", "PRT=2", "TOP", "", "-X", ":", "ROOT"]))
-            parts[start:end] = [f"({label} {' '.join(parts[start:end])})" if start < end else f"({label})"]
+            space = " " if start < end or draw(st.integers(0, 9)) == 0 else ""
+            parts[start:end] = [f"({label}{space}{' '.join(parts[start:end])})"]
         pair.append(f"(S {' '.join(parts)})")
     return pair[0], pair[1]
 
@@ -127,6 +129,29 @@ def test_any_two_trees(one: Tree, other: Tree) -> None:
         # two brackets of the parse cross the same one, and one crosses two
         ("(S (X (A a) (B b)) (C c) (D d))", "(S (A a) (Y (Z (B b) (C c)) (D d)))", Sentence(0, 1, 2, 3, 2, 4, 4, 4)),
         ("(S (X (X (A a) (B b))) (C c))", "(S (A a) (Y (B b) (C c)))", Sentence(0, 1, 3, 2, 1, 3, 3, 3)),
+        # as they were written: a label with = or -, an alternative, a bracket, a punctuation mark; ADVP|PRT is neither
+        ("(S (NP=2 (A a)) (B b))", "(S (NP-SBJ-1 (A a)) (B b))", Sentence(0, 2, 2, 2, 0, 2, 2, 2)),
+        ("(S (ADVP|PRT (A a)) (B b))", "(S (PRT (A a)) (B b))", Sentence(0, 1, 2, 2, 0, 2, 2, 2)),
+        ("(S (-LRB- (A a)) (B b))", "(S (-NONE- (A a)) (B b))", Sentence(0, 2, 2, 2, 0, 2, 2, 2)),
+        ("(S (, (A a)) (B b))", "(S (TOP-1 (A a)) (B b))", Sentence(0, 1, 1, 1, 0, 2, 2, 2)),
+        ("(S (-LRB- -LRB-) (A a))", "(S (-RRB- -LRB-) (A a))", Sentence(0, 1, 1, 1, 0, 2, 1, 2)),
+        # punctuation in a chain of its own has no brackets, and moves none; its words may differ, and their number
+        ("(S (A a) (PRN (X (: --))) (B b))", "(S (VP (A a) (, ;) (, ;)) (B b))", Sentence(0, 1, 1, 2, 0, 2, 2, 3)),
+        ("(S (NP (A a) (. .)) (B b))", "(S (NP (A a)) (X (. .)) (B b))", Sentence(0, 2, 2, 2, 0, 2, 2, 3)),
+        # a trace with another tag is a word more, and with a deleted one still none
+        ("(S (-NONE- *) (A a))", "(S (NN *) (A a))", Sentence(1, length=1)),
+        ("(S (-NONE- *) (A a))", "(S (. *) (A a))", Sentence(0, 1, 1, 1, 0, 1, 1, 1)),
+        # several trees of a sentence; a sentence without brackets is a complete match
+        ("(A (X a)) (B (Y b))", "(A (X a)) (C (Y b))", Sentence(0, 1, 2, 2, 0, 2, 2, 2)),
+        ("(X a)", "(Y a)", Sentence(0, 0, 0, 0, 0, 1, 0, 1)),
+        # a word without a tag is a word, and so is a tag and a space without a word
+        ("(S (A a))", "(S ( a))", Sentence(0, 1, 1, 1, 0, 1, 0, 1)),
+        ("(S (NP ( a)))", "(S (NP (A a)))", Sentence(0, 2, 2, 2, 0, 1, 0, 1)),
+        ("(S (NP (-NONE- *)) (A a))", "(S (NP) (A a))", Sentence(0, 1, 1, 1, 0, 1, 1, 1)),
+        ("(S (NP (-NONE- *)) (A a))", "(S (NP ) (A a))", Sentence(1, length=1)),
+        ("(S (NP ) (A a))", "(S (NP ) (A a))", Sentence(0, 1, 1, 1, 0, 2, 2, 2)),
+        ("(S (A a))", "( )", Sentence(1, length=1)),
+        ("(S (A a))", "(TOP )", Sentence(2, length=1)),
         # what EVALB leaves out: other words, and no words
         ("(S (A a))", "(S (A b))", Sentence(1, length=1)),
         ("(S (A a))", "(S (A a) (B b))", Sentence(1, length=1)),

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.text.random_trees import trees
 
 from regard.data.lines import text_lines
-from regard.text.linear_trees import WORD, linearise, restore
-from regard.text.trees import Tree, cleaned, read_trees, tags, walk, words
+from regard.text.linear_trees import linearise, restore
+from regard.text.trees import WORD, Tree, cleaned, read_trees, tags, walk, words
 
 CAT = "(S (NP (DT The) (NN cat)) (VP (VBD sat)))"
 SYMBOLS = "(S (NP DT NN )NP (VP VBD )VP )S"

@@ -74,10 +74,23 @@ def test_trees_are_equal_when_they_are_written_alike(one: Tree, other: Tree) -> 
         ("(\nS (X a))", "(S (X a))"),
         ("(NN Xpd\n  TTD)", "(NN Xpd TTD)"),
         ("(-LRB- -LRB-)", "(-LRB- -LRB-)"),
+        ("( NN cat )", "(NN cat)"),
     ],
 )
 def test_spaces_do_not_matter(text: str, same: str) -> None:
     assert tree(text) == tree(same)
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("(S ( cat) (NN ))", Tree("S", (Tree("", (), "cat"), Tree("NN", (), "")))),
+        ("(S (NN) ())", Tree("S", (Tree("NN"), Tree("")))),
+        ("( )", Tree("", (), "")),
+    ],
+)
+def test_a_missing_tag_or_word_is_not_a_constituent_of_nothing(text: str, same: Tree) -> None:
+    assert tree(text) == same and str(same) == text
 
 
 def test_only_ascii_spaces_part_words() -> None:
@@ -149,6 +162,7 @@ def test_depth_has_no_limit() -> None:
         ("(S (S (TOP (X a))))", "(S (S (TOP (X a))))"),
         ("( (X a))", "(X a)"),
         ("(S (NP (-NONE- *)) (VP))", None),
+        ("(S (NP ) ( a) (VP (VBD )))", "(S (XX a))"),
         ("()", None),
         ("(-NONE- *)", None),
     ],

@@ -46,11 +46,11 @@ def table4(
 ) -> None:
     """Table 4: labelled F1 of constituency parsers, as published and yours.
 
-    regard evaluate --gold gold.mrg --parses mine.mrg --json > mine.json && regard paper table4 mine.json
+    regard evaluate --gold gold.mrg --model runs/x/model --json > mine.json && regard paper table4 mine.json
     """
     from regard.paper.table4 import as_markdown, ours, report
 
-    _show([ours(path) for path in results or []], report, as_markdown, as_json)
+    _show([one for path in results or [] for one in ours(path)], report, as_markdown, as_json)
 
 
 def table3(

@@ -12,8 +12,8 @@ from regard.decode.engines import Progress, quiet
 from regard.decode.parser import Parse, ParseOptions, Parser
 from regard.evaluate.parse_report import summary, table
 from regard.evaluate.parseval import compare
-from regard.text.linear_trees import WORD, linearise, restore
-from regard.text.trees import Tree, cleaned, tags, words
+from regard.text.linear_trees import linearise, restore
+from regard.text.trees import WORD, Tree, cleaned, tags, words
 
 TITLES = {"constrained": "with the constraint", "unconstrained": "without the constraint"}
 

@@ -2,8 +2,9 @@
 
 EVALB (Sekine and Collins) with its parameters COLLINS.prm is what the figures of Table 4 are from, and the rules here
 are its. A bracket is a label, the number of its first word and that of the word after its last. Traces and punctuation
-are no words; a bracket without words, and TOP, are not counted; function tags are cut off; ADVP and PRT are the same. A
-root without a label, as in ( (S …)), is counted, as it is there.
+are no words; a word without a tag is one, and so is a tag and a space without a word, as in (NP ). A bracket without
+words, and TOP, are not counted; function tags are cut off; ADVP and PRT are the same. A root without a label, as in
+( (S …)), is counted, as it is there.
 """
 
 import re

@@ -9,15 +9,30 @@ from regard.paper.markdown import table
 from regard.paper.published import published
 
 
-def ours(path: Path) -> dict[str, Any]:
-    """The figures of a file that `regard evaluate --gold … --parses … --json` printed."""
+def ours(path: Path) -> list[dict[str, Any]]:
+    """The figures of a file that `regard evaluate --json` printed: of trees, or of a parser with the constraint and
+    without.
+    """
     result = read_json(path)
-    figures = result.get("summary") if isinstance(result, dict) else None
-    if not isinstance(figures, dict) or not isinstance(figures.get("f1"), int | float):
+    parts: dict[str, Any] = result if isinstance(result, dict) else {}
+    found = {name: figures for name, figures in parts.items() if _has_f1(figures)}
+    if not found:
         raise UserError(
-            f"{path}: has no summary with f1; make it with `regard evaluate --gold TREES --parses TREES --json`"
+            f"{path}: has no summary with f1; make it with `regard evaluate --gold TREES --parses TREES --json`, or "
+            "with --model for --parses"
         )
-    return {"parser": path.stem, "f1": figures["f1"], "sentences": figures.get("sentences")}
+    return [
+        {
+            "parser": path.stem if name == "summary" else f"{path.stem}, {name}",
+            "f1": figures["f1"],
+            "sentences": figures.get("sentences"),
+        }
+        for name, figures in found.items()
+    ]
+
+
+def _has_f1(figures: object) -> bool:
+    return isinstance(figures, dict) and isinstance(figures.get("f1"), int | float)
 
 
 def report(results: list[dict[str, Any]]) -> dict[str, Any]:

@@ -7,10 +7,7 @@ The words are left out: what comes back is a tree over the words of the source.
 
 from collections.abc import Sequence
 
-from regard.text.trees import ROOT, Tree, walk
-
-WORD = "XX"
-"""Stands for a word where its tag is not kept."""
+from regard.text.trees import ROOT, WORD, Tree, walk
 
 
 def linearise(tree: Tree, tags: bool) -> list[str]:

@@ -17,12 +17,18 @@ TRACE = "-NONE-"
 """The tag of what is not said: a trace, or a word left out."""
 ROOT = "TOP"
 """The label of a root that is no constituent of its sentence; scores do not count it."""
+WORD = "XX"
+"""Stands for a word's tag where none is known or kept."""
 
 _ESCAPES = str.maketrans({"(": "-LRB-", ")": "-RRB-"})
 _FUNCTION = re.compile(r"(?<=.)[-=].*", re.DOTALL)  # not in -LRB-, which begins with a hyphen
-# A tag with its word, a constituent's beginning, its end, or a word without brackets; only ASCII spaces part them.
+# A tag with its word, either of which may be missing, as EVALB reads them; the same with spaces anywhere; a
+# constituent's beginning; its end; or a word without brackets. Only ASCII spaces part them.
 _PARTS = re.compile(
-    r"\(\s*+([^()\s]++)\s++([^()\s]++(?:\s++[^()\s]++)*+)\s*+\)|\(\s*+([^()\s]*+)|(\))|([^()\s]++)", re.ASCII
+    r"\(([^()\s]*+)\s++([^()\s]*+)\)"
+    r"|\(\s*+([^()\s]++)\s++([^()\s]++(?:\s++[^()\s]++)*+)\s*+\)"
+    r"|\(\s*+([^()\s]*+)|(\))|([^()\s]++)",
+    re.ASCII,
 )
 
 
@@ -30,7 +36,8 @@ _PARTS = re.compile(
 class Tree:
     """A constituent with its children, or a tag with its word and no children.
 
-    A word is what its annotators made one, so it may have a space inside.
+    A word is what its annotators made one, so it may have a space inside. As EVALB reads them, ( cat) is a word without
+    a tag; (NN ), with a space, a tag without a word, or with the word ""; and (NN) a constituent of nothing.
     """
 
     label: str
@@ -89,14 +96,14 @@ def tags(tree: Tree) -> list[str]:
 def cleaned(tree: Tree) -> Tree | None:
     """The tree that a parser learns, or None if nothing is left of it.
 
-    Without traces and what holds nothing else; NP-SBJ-1 and NP=2 are NP; a constituent without a label, and a TOP with
-    one child, give way to what they hold.
+    Without traces, tags without words, and what holds nothing else; NP-SBJ-1 and NP=2 are NP; a word without a tag has
+    XX; a constituent without a label, and a TOP with one child, give way to what they hold.
     """
     levels: list[list[Tree]] = [[]]
     for kind, part in walk(tree):
         if kind == "word":
-            if part.label != TRACE:
-                levels[-1].append(part)
+            if part.label != TRACE and part.word:
+                levels[-1].append(part if part.label else Tree(WORD, (), part.word))
         elif part.label and kind == "open":
             levels.append([])
         elif part.label:
@@ -186,7 +193,7 @@ def _start(line: str) -> int:
 def _read_line(line: str, number: int, open_: list[_Open], origin: str) -> Iterator[Tree]:
     """The trees that end on a line; `open_` holds the brackets that are open, before it and after it."""
     for part in _PARTS.finditer(line, 0 if open_ else _start(line)):
-        tag, word, label, close, bare = part.groups()
+        tag, word, spaced_tag, spaced_word, label, close, bare = part.groups()
         if bare is not None:
             _put(bare, open_, _Place(number, part.start() + 1), origin)
             continue
@@ -195,8 +202,8 @@ def _read_line(line: str, number: int, open_: list[_Open], origin: str) -> Itera
         if label is not None:
             open_.append(_Open(label, _Place(number, part.start() + 1)))
             continue
-        if tag is not None:
-            tree = Tree(tag, (), word)
+        if tag is not None or spaced_tag is not None:
+            tree = Tree(tag or spaced_tag or "", (), word or spaced_word or "")
         elif open_:
             last = open_.pop()
             tree = Tree(last.label, tuple(last.children), last.word)
