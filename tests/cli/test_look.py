@@ -71,6 +71,13 @@ def test_mistakes(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_text_that_is_not_utf_8(run: Run, folder: Path, translator: Translator, tmp_path: Path) -> None:
+    """As `regard translate` reads it."""
+    out = tmp_path / "a.json"
+    assert run("--model", str(folder), "A \udcff man.", "--out", str(out))[0] == 0
+    assert out.read_text(encoding="utf-8") == translator.look("A \ufffd man.").to_json()
+
+
 def test_nothing_to_look_at(run: Run, folder: Path, tmp_path: Path) -> None:
     code, _, complaint = run("--model", str(folder), "  ", "--out", str(tmp_path / "a.html"))
     assert code == 2 and "blank" in complaint

@@ -29,6 +29,7 @@ def test_a_key_is_made(run: Run, tmp_path: Path) -> None:
         (("--model", "x", "--set", "charakters=1"), "unknown key 'charakters'; did you mean 'characters'?"),
         (("--model", "x", "--set", "characters=0"), "characters: Input should be greater than 0"),
         (("--model", "x", "--host", "256.0.0.1"), "256.0.0.1:5000: can't listen there"),
+        (("--model", "x", "--host", "a..b"), "a..b:5000: can't listen there"),
         (("--model", "x", "--keys", "nowhere.txt", "--port", "0"), "nowhere.txt: no such file"),
     ],
 )

@@ -1,5 +1,6 @@
 """The queue alone; tests/serve/test_steady.py has it within a server."""
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,6 +9,7 @@ from tests.serve.running import Gated
 from tests.serve.test_cache import REQUEST, Echo
 from tests.serve.test_steady import until
 
+from regard.serve import batcher as module
 from regard.serve.batcher import Batcher
 from regard.serve.metrics import Metrics
 from regard.serve.refused import Refused
@@ -38,3 +40,17 @@ def test_what_is_begun_is_not_refused(batcher: Batcher) -> None:
         until(again.running)
         engine.gate.set()
         assert again.result()[0][0].tokens == (9,)
+
+
+def test_all_who_search_have_a_short_while_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many they are: a server that is asked to stop has 30 seconds."""
+    monkeypatch.setattr(module, "LAST_SECONDS", 0.5)
+    busy, engine = Batcher(8, queue_tokens=100, batch_tokens=1, join_seconds=0.0, metrics=Metrics()), Gated(Echo())
+    with ThreadPoolExecutor(8) as threads:
+        answers = [threads.submit(busy.search, engine, [[5]], REQUEST, Ticket()) for _ in range(8)]
+        until(lambda: engine.entered == 8)
+        began = time.monotonic()
+        busy.close()
+        assert time.monotonic() - began < 2.0
+        assert all(isinstance(answer.exception(), Refused) for answer in answers)
+        engine.gate.set()

@@ -68,6 +68,10 @@ def test_languages(served: Running) -> None:
     assert [one["language"] for one in targets] == ["DE", "EN-GB", "EN-US", "FR"]
     assert not any(one["supports_formality"] for one in targets)
     assert served.get("/v2/languages?type=both").status == 400
+    assert served.post_form("/v2/languages", {}).json == served.get("/v2/languages").json, "as in Java"
+    assert served.post_form("/v2/languages", {"type": "target"}).json == targets
+    assert served.post("/v2/languages", {"type": "both"}).status == 400
+    assert served.ask("POST", "/v2/usage").json == served.get("/v2/usage").json
     assert served.get("/v2/nothing").json == {"message": "Not Found"}
 
 

@@ -1,4 +1,7 @@
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
+from py3langid.langid import LanguageIdentifier
 
 from regard.serve.detect import Detector
 
@@ -43,6 +46,19 @@ def test_confidence(detector: Detector) -> None:
 def test_texts_that_tell_nothing(detector: Detector, text: str) -> None:
     assert detector.candidates(text)
     assert detector.best(text, ["de"]).language == "de"
+
+
+def test_those_who_ask_at_once_wait_for_one_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    read, times = LanguageIdentifier.from_model_file, []
+
+    def counted(*given: object, **named: object) -> LanguageIdentifier:
+        times.append(1)
+        return read(*given, **named)
+
+    monkeypatch.setattr(LanguageIdentifier, "from_model_file", counted)
+    with ThreadPoolExecutor(8) as threads:
+        assert len(list(threads.map(Detector(["en"]).candidates, ["Good morning."] * 8))) == 8
+    assert len(times) == 1
 
 
 def test_the_best_of_some(detector: Detector) -> None:

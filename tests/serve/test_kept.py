@@ -1,6 +1,6 @@
 import pytest
 
-from regard.serve.kept import Kept, safe_name
+from regard.serve.kept import MOST, Kept, safe_name
 from regard.serve.refused import Refused
 
 
@@ -29,6 +29,13 @@ def test_files_are_kept_for_a_while_and_within_a_size() -> None:
     with pytest.raises(Refused) as refused:
         kept.put("d.txt", b"x" * 11)
     assert refused.value.status == 413
+
+
+def test_empty_files_take_room_too() -> None:
+    kept = Kept(10, 60)
+    tokens = [kept.put("a.txt", b"") for _ in range(MOST + 1)]
+    assert kept.get(tokens[0]) is None
+    assert all(map(kept.get, tokens[1:]))
 
 
 @pytest.mark.parametrize(

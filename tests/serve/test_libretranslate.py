@@ -1,15 +1,18 @@
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from tests.serve.running import Answer, Running
+from tests.serve.running import Answer, Running, running
 
 from regard.decode.load import load
 from regard.decode.translator import Options
 from regard.documents import html
 from regard.documents.segment import Translated, rebuild, segments
+from regard.serve.keys import new_key, read_keys
+from regard.serve.workshop import _others
 
 TEXT = "The old woman sees 12 apples. 사과를 봅니다!\n\n  Der junge Mann 👩\u200d👧 שלום e\u0301 "
 TOO_LONG = "Invalid request: request"
@@ -119,6 +122,10 @@ def test_alternatives_are_the_n_best(served: Running, folders: dict[str, str], n
     assert served.post("/translate", several).json["alternatives"] == [others[:number]] * 2
 
 
+def test_an_empty_translation_is_no_alternative() -> None:
+    assert _others("a", ["a", "", "b", "b", "c", "d"], 2) == ("b", "c")
+
+
 def test_html_keeps_its_tags(served: Running, folders: dict[str, str]) -> None:
     page = '<p class="a">The <b>old</b> woman.</p><script>var a = "The man";</script><p>A &lt; teacher.'
     answer = served.post("/translate", {"q": page, "source": "en", "target": "de", "format": "html"}).json
@@ -188,6 +195,18 @@ def test_a_file_comes_back_translated(served: Running, folders: dict[str, str]) 
 def test_files_that_are_refused(served: Running, name: str, content: bytes, sentence: str) -> None:
     answer = served.post_multipart("/translate_file", {"source": "en", "target": "de"}, {"file": (name, content)})
     assert (answer.status, answer.json) == (400, {"error": sentence})
+
+
+def test_a_file_is_charged_by_its_characters(folders: dict[str, str], tmp_path: Path) -> None:
+    """As a text is, though a Korean letter takes three bytes."""
+    key = new_key(tmp_path / "keys.txt", "me")
+    with running(folders["en-de"], keys=read_keys(tmp_path / "keys.txt"), quota=20) as served:
+        fields, file = {"source": "en", "target": "en", "api_key": key}, ("a.txt", "사과를 봅니다.\n".encode())
+        assert served.post_multipart("/translate_file", fields, {"file": file}).status == 200
+        assert served.desk.used["me"] == len("사과를 봅니다.\n")
+        assert served.post_multipart("/translate_file", fields, {"file": file}).status == 200
+        refused = served.post_multipart("/translate_file", fields, {"file": file})
+        assert (refused.status, refused.json) == (403, {"error": "The quota of this API key is used up"})
 
 
 def test_text_that_no_utf_8_can_write(served: Running) -> None:

@@ -122,6 +122,22 @@ def test_stale_answers_are_dropped(open_page: Open, folders: dict[str, str], tra
         assert server.figure('regard_refused_total{reason="gone"}') == 1
 
 
+def test_an_answer_to_what_was_typed_before(open_page: Open, folders: dict[str, str]) -> None:
+    """It is dropped as soon as another letter is typed, not only when that is translated, too."""
+    with running(folders["en-de"]) as server, gated(server, folders["en-de"]) as gate:
+        shown = open_page(server=server)
+        shown.clock.install()
+        shown.clock.pause_at("2030-01-01")
+        shown.fill("#text", LINES[3])
+        shown.clock.run_for(300)
+        until(lambda: gate.entered == 1)
+        shown.fill("#text", LINES[4])
+        gate.gate.set()
+        until(lambda: server.desk.at_work == 0)
+        shown.wait_for_timeout(500)
+        assert shown.input_value("#translation") == ""
+
+
 def test_an_answer_that_comes_too_late(open_page: Open) -> None:
     """Even if nothing calls a request off, only the newest answer counts."""
     newest = """async () => {

@@ -57,6 +57,7 @@ def look(
 
     form = _format(out, format_)
     _check_figure(form, layer, head)
+    text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     seen = load(*(model or [Path(DEFAULT)]), engine=engine).look(text, Options(beam=beam, target=target))
     if not seen.sentences:
         raise UserError("the text is blank, so there is nothing to look at; give a sentence")

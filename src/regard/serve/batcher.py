@@ -20,7 +20,7 @@ from regard.serve.refused import busy, gone
 from regard.serve.ticket import Ticket
 
 POLL = 0.02  # seconds between two looks whether there is room
-LAST_SECONDS = 3.0  # for the batches that are being searched when all is closed
+LAST_SECONDS = 2.0  # for all batches that are being searched when all is closed
 
 
 @dataclass(eq=False)
@@ -135,8 +135,9 @@ class Batcher:
             self.jobs.clear()
             self._count(-self.tokens)
             self._changed.notify_all()
+        last = time.monotonic() + LAST_SECONDS
         for thread in self.threads:  # Python can't end well while they are in an engine
-            thread.join(LAST_SECONDS)
+            thread.join(max(0.0, last - time.monotonic()))
 
     def _work(self) -> None:
         answered = 1

@@ -9,7 +9,7 @@ from regard.decode.hypothesis import Hypothesis
 from regard.serve.metrics import Metrics
 
 Key = tuple[Hashable, Request, tuple[int, ...]]
-ENTRY_BYTES = 600  # of a key and its place
+ENTRY_BYTES = 1000  # of a key, with the request in it, and its place
 HYPOTHESIS_BYTES = 200
 TOKEN_BYTES = 40  # a number and a place in a tuple
 

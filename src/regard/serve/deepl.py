@@ -65,7 +65,7 @@ def operations(desk: Desk) -> list[Operation]:
         parameter("target_lang", target, required=True),
         parameter("source_lang", source),
     ]
-    kind = [parameter("type", string(enum=["source", "target"]))]
+    kind = string(enum=["source", "target"])
     keyed: Schema = {"security": [{KEY: []}, {}]}
     anywhere = {"description": "`auth_key` and other fields may also stand in the form or the query string."}
     return [
@@ -79,11 +79,18 @@ def operations(desk: Desk) -> list[Operation]:
         ),
         Operation(
             "GET", "/v2/languages", list_languages, "The languages served",
-            _answers(LANGUAGES, 400, 403, 429), {"parameters": kind, **keyed},
+            _answers(LANGUAGES, 400, 403, 429), {"parameters": [parameter("type", kind)], **keyed},
         ),
         Operation(
-            "GET", "/v2/usage", usage, "How much was translated since the server started",
-            _answers(USAGE, 403, 429), keyed,
+            "POST", "/v2/languages", list_languages, "The languages served",
+            _answers(LANGUAGES, 400, 403, 429), {**body(record({"type": or_null(kind)}, ())), **keyed},
+        ),
+        *(
+            Operation(
+                method, "/v2/usage", usage, "How much was translated since the server started",
+                _answers(USAGE, 400, 403, 429), keyed,
+            )
+            for method in ("GET", "POST")
         ),
     ]  # fmt: skip
 

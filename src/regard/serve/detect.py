@@ -7,6 +7,7 @@ little; so a served language counts as much likelier to be sent to a server than
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 from regard.serve.languages import base
@@ -34,6 +35,7 @@ class Detector:
 
     def __init__(self, served: Iterable[str]) -> None:
         self.served = {base(code): code for code in served}
+        self._reading = Lock()
 
     @cached_property
     def _identifier(self) -> Any:
@@ -59,9 +61,11 @@ class Detector:
         hangul = sum(map(is_hangul, letters))
         if letters and hangul / len(letters) >= HANGUL_SHARE:
             return [("ko", 1.0)]
+        with self._reading:  # one reads the tables for all who ask at once
+            identifier = self._identifier
         weighed = [
             (code, share * (SERVED_ODDS if code in self.served else 1.0))
-            for code, share in self._identifier.rank(text)
+            for code, share in identifier.rank(text)
             if code != "ko" or hangul
         ]
         total = sum(share for _, share in weighed)

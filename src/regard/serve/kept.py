@@ -13,6 +13,7 @@ from pathlib import PurePath
 
 from regard.serve.refused import Refused
 
+MOST = 10_000  # files; an empty one takes room, too
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f/\\\ud800-\udfff\"<>|:*?]+")
 
 
@@ -30,6 +31,7 @@ class Kept:
     def __init__(self, most_bytes: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.most_bytes, self.seconds, self.clock = most_bytes, seconds, clock
         self._files: OrderedDict[str, File] = OrderedDict()
+        self._bytes = 0
 
     def put(self, name: str, content: bytes) -> str:
         """Keep a file; the name to fetch it by."""
@@ -37,6 +39,7 @@ class Kept:
             raise Refused(413, "The translated file is too large to be kept")
         token = secrets.token_urlsafe(24) + PurePath(name).suffix.lower()
         self._files[token] = File(name, content, self.clock() + self.seconds)
+        self._bytes += len(content)
         self._tidy()
         return token
 
@@ -45,13 +48,12 @@ class Kept:
         return self._files.get(token)
 
     def _tidy(self) -> None:
-        total = sum(len(file.content) for file in self._files.values())
         while self._files:
             oldest = next(iter(self._files.values()))
-            if oldest.until > self.clock() and total <= self.most_bytes:
+            if oldest.until > self.clock() and self._bytes <= self.most_bytes and len(self._files) <= MOST:
                 return
             self._files.popitem(last=False)
-            total -= len(oldest.content)
+            self._bytes -= len(oldest.content)
 
 
 def safe_name(name: str) -> str:

@@ -153,7 +153,7 @@ async def translate_file(desk: Desk, request: Request) -> Response:
     def work(ticket: Ticket) -> tuple[str, str]:
         return _file(desk, Upload(title, file.content), source, target, ticket)
 
-    with charged(desk, holder, len(file.content)):
+    with charged(desk, holder, len(file.content.decode("utf-8", "replace"))):
         start, translated = await desk.run(request, work, desk.settings.file_deadline)
     token = desk.kept.put(beside(PurePath(title), start, target).name, translated.encode())
     return JSONResponse({"translatedFileUrl": str(request.url_for(DOWNLOAD, filename=token))})

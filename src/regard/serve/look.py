@@ -148,12 +148,11 @@ def _details(desk: Desk, asked: Asked, ticket: Ticket) -> dict[str, Any]:
 
 
 def _others(found: Translation, best: str, most: int) -> dict[str, float]:
-    """Translations that are not the best, each once, with their scores."""
+    """Translations that are neither the best nor empty, each once, with their scores."""
     scores: dict[str, float] = {}
     for number in range(found.options):
         scores.setdefault(found.option(number), found.option_score(number))
-    scores.pop(best, None)
-    return dict(islice(scores.items(), most))
+    return dict(islice(((text, score) for text, score in scores.items() if text not in (best, "")), most))
 
 
 def _look(desk: Desk, asked: Asked, ticket: Ticket) -> str:

@@ -105,8 +105,8 @@ class Workshop:
 
 
 def _others(best: str, texts: Sequence[str], most: int) -> tuple[str, ...]:
-    """What is not the best and does not come twice."""
-    return tuple(islice((text for text in dict.fromkeys(texts) if text != best), most))
+    """What is not the best, not empty, and does not come twice."""
+    return tuple(islice((text for text in dict.fromkeys(texts) if text not in (best, "")), most))
 
 
 def identity(text: str) -> Pairs:

@@ -64,7 +64,7 @@ const ENGLISH = {
 };
 
 const KOREAN = {
-  look: "번역의 속",
+  look: "번역 들여다보기",
   sentence: "문장",
   source: "원문",
   target: "번역문",
@@ -100,7 +100,7 @@ const KOREAN = {
   searchNote: (beam) =>
     `단계마다 가장 좋은 앞부분 ${beam}개를 남깁니다. 위가 가장 좋고, 숫자는 로그 확률입니다. 색칠된 선이 가장 좋은 번역으로 이어집니다.`,
   searchOther: "빠른 엔진은 반올림을 하므로 이 탐색과 다른 번역을 골랐습니다.",
-  tree: "나무로 그린 빔 탐색",
+  tree: "빔 탐색 트리",
   found: "탐색이 찾은 번역",
   score: "점수",
   logProbability: "로그 확률",
@@ -110,7 +110,7 @@ const KOREAN = {
   differs: "다른 번역",
   nextNote: "원문과 앞의 모든 토큰이 주어졌을 때, 모델이 이 자리에 가장 알맞다고 본 토큰입니다.",
   step: (step, steps) => `토큰 ${step} / ${steps}`,
-  stepLabel: "번역문의 몇째 토큰",
+  stepLabel: "번역문의 몇 번째 토큰",
   written: "쓴 토큰",
   notAmong: "쓴 토큰은 가장 확률이 높은 열 개에 들지 않습니다.",
   positionsNote:

@@ -35,7 +35,6 @@ function translate() {
   const q = given.field.value;
   trouble.clear();
   if (!q.trim() || isLong()) {
-    request.stop();
     find("answer").ariaBusy = false;
     if (isLong()) return trouble.show(new Trouble("long", { limit: settings.charLimit }));
     return show(null);
@@ -83,8 +82,9 @@ function count() {
   find("clear").hidden = !given.field.value;
 }
 
-// What is shown is no longer the translation of what was typed.
+// What is shown is no longer the translation of what was typed, nor is what is still to come.
 function outdate() {
+  request.stop();
   answer?.over.abort();
   find("answer").classList.toggle("stale", Boolean(answer));
   clearTimeout(typing);

@@ -97,21 +97,21 @@ const KOREAN = {
   insideEmpty: "문장을 번역하면 모델이 어떻게 옮겼는지 볼 수 있습니다. 어텐션, 빔 탐색, 확률이 보입니다.",
   looking: "들여다보는 중…",
   lastStep: (from, to) => `바로 번역하는 모델이 없습니다. 마지막 단계(${from} → ${to})입니다.`,
-  program: "쓰는 곳",
+  program: "코드 형식",
   programs: { curl: "curl", python: "Python" },
   yourKey: "여러분의 키",
   sample: "Good morning.",
-  again: "다시 하기",
+  again: "다시 시도",
   trouble: {
     gone: "서버가 대답하지 않습니다.",
     busy: "서버가 바쁩니다.",
-    often: "짧은 동안에 요청이 너무 많았습니다.",
+    often: "짧은 시간에 요청이 너무 많았습니다.",
     key: "이 서버를 쓰려면 올바른 키가 있어야 합니다.",
     quota: "이 키로 쓸 수 있는 양을 다 썼습니다.",
     long: (most) => (most ? `글이 너무 깁니다. ${most}자까지 됩니다.` : "너무 깁니다."),
-    failed: (sentence) => `잘되지 않았습니다. ${sentence}`.trim(),
+    failed: (sentence) => `문제가 생겼습니다. ${sentence}`.trim(),
   },
-  soon: (seconds) => `${seconds}초 뒤에 다시 해 봅니다.`,
+  soon: (seconds) => `${seconds}초 뒤에 다시 시도합니다.`,
 };
 
 // The language that the page speaks: as was chosen here, or the browser's; English if it is another.
