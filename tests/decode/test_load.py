@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,20 @@ def test_weights_are_read_when_they_are_needed(folder: Path, translator: Transla
     (one,), (other,) = found.window(["The man."], options), translator.window(["The man."], options)
     assert one.text == other.text
     assert one.sentences[0].outputs[0].alignment == other.sentences[0].outputs[0].alignment
+
+
+def test_of_several_threads_one_reads_the_weights(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    times: list[Path] = []
+
+    def counted(path: Path) -> Saved:
+        times.append(path)
+        return load_model(path)
+
+    monkeypatch.setattr("regard.model.saved.load_model", counted)
+    translator = load(folder)
+    with ThreadPoolExecutor(8) as threads:
+        models = set(threads.map(lambda _: translator.model, range(8)))
+    assert (len(models), len(times)) == (1, 1)
 
 
 def test_an_export_is_found(folder: Path, translator: Translator) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from regard.decode.ctranslate2_engine import CTranslate2Engine
@@ -130,12 +131,20 @@ def _exported(export: Path, folder: Path | None = None) -> Translator:
 
 
 def _later(folder: Path) -> "Callable[[], Seq2Seq]":
+    """Reads the weights when they are first wanted; of several threads, one."""
+    reading = Lock()
+
+    @cache
     def weighted() -> "Seq2Seq":
         from regard.model.saved import load_model
 
         return load_model(folder).model
 
-    return cache(weighted)
+    def later() -> "Seq2Seq":
+        with reading:
+            return weighted()
+
+    return later
 
 
 def _fast(export: Path, described: Description, later: "Callable[[], Seq2Seq] | None") -> Translator:
