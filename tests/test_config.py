@@ -142,6 +142,8 @@ def test_changes_by_section() -> None:
     ("changes", "message"),
     [
         ({"model": {"droput": 0.1}}, "unknown key 'model.droput'; did you mean 'model.dropout'?"),
+        ({"train": {"dropout": 0.1}}, "unknown key 'train.dropout'; did you mean 'model.dropout'?"),
+        ({"model": {"steps": 9}}, "unknown key 'model.steps'; did you mean 'train.steps'?"),
         ({"modle": {"dropout": 0.1}}, "unknown key 'modle'; did you mean 'model'?"),
         ({"model": {"dropout": 1.0}}, "model.dropout: Input should be less than 1, not 1.0"),
         ({"model": {"dropout": "lots"}}, "model.dropout: .*number.*, not 'lots'"),

@@ -248,7 +248,7 @@ class TrainConfig(Frozen):
     """Let torch.compile make kernels for the model first; needs a compiler, and pays off on GPUs."""
     sharding: Literal["ddp", "fsdp"] = "ddp"
     """With several processes: ddp has the whole model in each; fsdp divides weights, gradients and moments among them
-    (FSDP2). Building, validating and saving still need room for the whole model in each."""
+    (FSDP2). Only to translate at a validation, or to validate a moving average, each needs room for all weights."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -434,7 +434,8 @@ def check(kind: type[Description], values: Any, origin: str) -> Description:
         key = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
             known = _keys(kind)
-            raise UserError(f"{origin}: unknown key {key!r}{nearest(key, known)}") from None
+            elsewhere = (other for other in known if other.rpartition(".")[2] == key.rpartition(".")[2])
+            raise UserError(f"{origin}: unknown key {key!r}{nearest(next(elsewhere, key), known)}") from None
         reason = first["msg"].removeprefix("Value error, ")
         given = first["input"]
         shown = f", not {given!r}" if isinstance(given, str | int | float | bool) else ""

@@ -10,6 +10,7 @@ import torch
 from regard.config import Config
 from regard.data.batches import Position
 from regard.errors import Failed, UserError
+from regard.files import sha256
 from regard.train import checkpoint
 from regard.train.checkpoint import Belongings, Progress
 
@@ -48,6 +49,22 @@ def test_the_newest_valid_one_is_used_and_the_invalid_one_reported(tmp_path: Pat
     found = checkpoint.newest(tmp_path, warnings.append)
     assert found is not None and found.progress.step == 1
     assert len(warnings) == 1 and "training.safetensors" in warnings[0]
+
+
+def test_one_that_the_disk_does_not_give_back_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tmp_path, 1)
+    put(tmp_path, 2)
+
+    def broken(path: Path) -> str:
+        if path.parent.name == "step-00000002":
+            raise OSError(errno.EIO, "Input/output error")
+        return sha256(path)
+
+    monkeypatch.setattr("regard.files.sha256", broken)
+    warnings: list[str] = []
+    found = checkpoint.newest(tmp_path, warnings.append)
+    assert found is not None and found.progress.step == 1
+    assert len(warnings) == 1 and "step-00000002: can't be read" in warnings[0]
 
 
 def test_none(tmp_path: Path) -> None:

@@ -6,15 +6,19 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+from torch import nn
 
 from regard.config import Config
 from regard.data.batches import Step
 from regard.data.prepared import Prepared
+from regard.errors import UserError
 from regard.train import checkpoint
+from regard.train.distributed import World, gathered, join
 from regard.train.log import records
 from regard.train.loop import train
 from regard.train.run import settle
-from regard.train.step import Trainer
+from regard.train.step import Objective, Trainer
 
 CODE = """
 import json, sys
@@ -47,8 +51,8 @@ def losses(run: Path) -> list[float]:
 
 @pytest.fixture
 def fifty(config: Config, data: Prepared) -> Config:
-    """50 steps, dropout on."""
-    return settle(with_train(config, steps=50, checkpoint_every=25, log_every=10), data)
+    """50 steps, dropout on, and gradients clipped."""
+    return settle(with_train(config, steps=50, checkpoint_every=25, log_every=10, clip=0.5), data)
 
 
 @pytest.fixture
@@ -57,12 +61,15 @@ def alone(fifty: Config, data: Prepared, tmp_path: Path) -> Path:
     return tmp_path / "alone"
 
 
+UNDIVIDED = "from regard.train.step import Trainer\nTrainer.evaluated = None\n"  # nobody may ask for the whole model
+
+
 @pytest.mark.parametrize("sharding", ["ddp", "fsdp"])
 def test_two_processes_equal_one_that_accumulates(
     fifty: Config, alone: Path, data: Prepared, digits: Path, tmp_path: Path, sharding: str
 ) -> None:
     config = with_train(fifty, sharding=sharding)
-    done = torchrun(config, digits, tmp_path / "two")
+    done = torchrun(config, digits, tmp_path / "two", code=UNDIVIDED * (sharding == "fsdp") + CODE)
     assert done.returncode == 0, done.stderr
     assert losses(tmp_path / "two") == pytest.approx(losses(alone), abs=1e-4)
     ours = checkpoint.load(checkpoint.folder(tmp_path / "two" / "checkpoints", 50))
@@ -109,6 +116,24 @@ def test_a_lost_worker_ends_the_run_and_a_restart_goes_on(
     assert told in done.stderr or ended in done.stderr, "torchrun may end the others before they notice"
 
 
+DISAGREE = """
+import os, regard.train.loop as loop
+plain, asked = loop.validation_losses, iter(range(100))
+def losses(*arguments):  # the second process finds every validation worse than the one before
+    loss, nll = plain(*arguments)
+    return loss, nll + 10 * next(asked) * (os.environ["RANK"] == "1")
+loop.validation_losses = losses
+"""
+
+
+def test_all_processes_stop_at_the_same_step(fifty: Config, digits: Path, tmp_path: Path) -> None:
+    """As when processors of two kinds round differently: the first one's figures count for both."""
+    config = with_train(fifty, steps=9, checkpoint_every=3, patience=1)
+    done = torchrun(config, digits, tmp_path / "run", code=CODE.replace("train(Config", f"{DISAGREE}train(Config"))
+    assert done.returncode == 0, done.stderr
+    assert checkpoint.steps(tmp_path / "run" / "checkpoints")[-1] == 9
+
+
 NOT_FINITE = """
 from regard.train.step import Trainer
 plain = Trainer._gradients
@@ -139,3 +164,36 @@ def test_a_skipped_step_is_logged_with_the_pairs_of_all_processes(
     )
     assert [record["step"] for record in two] == [2]
     assert two[0]["pairs"] == alone[0]["pairs"] and len(two[0]["pairs"]) > 2
+
+
+def test_what_is_divided_is_never_whole_on_the_device(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Built on the CPU; FSDP then moves a layer, divides it and goes on to the next."""
+
+    class Divided(Exception):
+        pass
+
+    places: list[str] = []
+
+    def divide(module: nn.Module) -> None:
+        places.extend(parameter.device.type for parameter in module.parameters())
+        if isinstance(module, Objective):
+            raise Divided
+
+    monkeypatch.setattr("regard.train.distributed.fully_shard", divide)
+    with pytest.raises(Divided):
+        Trainer(config.model, with_train(config, sharding="fsdp").train, World(0, 2, torch.device("meta")))
+    assert set(places) == {"cpu"}
+
+
+def test_only_the_first_process_keeps_what_is_saved() -> None:
+    tensors = {"a": torch.ones(2), "b": torch.zeros(3)}
+    first, second = (gathered(tensors, World(rank, 2, torch.device("cpu"))) for rank in (0, 1))
+    assert all(torch.equal(first[name], tensor) for name, tensor in tensors.items()) and not second
+
+
+def test_more_processes_than_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    with pytest.raises(UserError, match="process 2 of this machine finds 1 GPUs; ask for --nproc-per-node 1"), join():
+        pass

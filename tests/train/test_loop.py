@@ -247,7 +247,8 @@ def test_early_stopping(config: Config, data: Prepared, tmp_path: Path) -> None:
     train(config, data, tmp_path / "run")
     summary = read_history(tmp_path / "run")["summary"]
     assert 12 <= checkpoint.steps(tmp_path / "run" / "checkpoints")[-1] < 100
-    assert summary["best_step"] is not None
+    (told,) = events(tmp_path / "run", "early stop")
+    assert (told["stale"], told["best_step"]) == (2, summary["best_step"])
 
 
 def test_the_best_is_kept(config: Config, data: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -378,6 +379,37 @@ def test_a_disk_that_fills_up(
         train(settle(config, data), data, tmp_path / "run")
     train(settle(config, data), data, tmp_path / "run")
     assert sha256(tmp_path / "run/model/model.safetensors") == sha256(unbroken / "model/model.safetensors")
+
+
+def test_a_disk_that_is_full_when_a_run_goes_on(
+    config: Config, data: Prepared, unbroken: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = (unbroken / "log.jsonl").read_text()
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("regard.train.log.write_bytes", full)
+    with pytest.raises(Failed, match="No space left.*step 12 is intact.*run the same command again"):
+        train(settle(changed(config, steps=16), data), data, unbroken)
+    assert (unbroken / "log.jsonl").read_text() == log
+
+
+@pytest.mark.parametrize(("precision", "known", "told"), [("bf16", False, 1), ("bf16", True, 0), ("float32", False, 0)])
+def test_a_precision_that_the_processor_does_not_know_is_told(
+    config: Config,
+    data: Prepared,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    precision: str,
+    known: bool,
+    told: int,
+) -> None:
+    monkeypatch.setattr("regard.train.loop.knows_bf16", lambda _: known)
+    watcher = Watcher()
+    train(settle(changed(config, steps=1, precision=precision), data), data, tmp_path / "run", observer=watcher)
+    assert len(watcher.warnings) == told
+    assert all("train.precision=bf16: this processor has no bfloat16" in sentence for sentence in watcher.warnings)
 
 
 def test_history_of_a_long_run_and_of_foreign_lines(config: Config, data: Prepared, unbroken: Path) -> None:

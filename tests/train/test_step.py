@@ -1,7 +1,10 @@
 """One step against Adam written out, and what a step must not do."""
 
+import platform
+import re
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -13,9 +16,10 @@ from regard.data.prepared import Prepared
 from regard.model.build import build
 from regard.train.distributed import World
 from regard.train.run import settle
-from regard.train.step import Trainer
+from regard.train.step import Trainer, knows_bf16
 
 ALONE = World(0, 1, torch.device("cpu"))
+CPU = Path("/proc/cpuinfo")
 
 
 def steps(config: Config, data: Prepared, count: int, group: int = 1) -> list[Step]:
@@ -133,6 +137,25 @@ def test_bf16_autocast_trains(config: Config, data: Prepared) -> None:
     rough, exact = trainer.update(step, 1), plain.update(step, 1)
     assert rough.taken and rough.loss == pytest.approx(exact.loss, rel=0.02)
     assert all(tensor.dtype == torch.float32 for tensor in trainer.weights().values())
+
+
+def test_backward_is_not_under_autocast(config: Config, data: Prepared) -> None:
+    """Where it would round the gradients of what forward keeps in 32 bits, such as a state-space layer's kernels."""
+    config = still(config, data, precision="bf16")
+    trainer = Trainer(config.model, config.train, ALONE)
+    seen = []
+    for parameter in trainer.parameters.values():
+        parameter.register_hook(lambda _: seen.append(torch.is_autocast_enabled("cpu")))
+    trainer.update(steps(config, data, 1)[0], 1)
+    assert seen and not any(seen)
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64" or not CPU.exists(), reason="another kind of processor")
+def test_a_processor_without_avx512_does_not_know_bfloat16() -> None:
+    if not re.search("avx512|avx_ne_convert", CPU.read_text()):
+        assert not knows_bf16(torch.device("cpu"))
+    elif "avx512_bf16" in CPU.read_text():
+        assert knows_bf16(torch.device("cpu"))
 
 
 def test_restore_is_exact(config: Config, data: Prepared) -> None:

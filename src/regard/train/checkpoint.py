@@ -126,13 +126,15 @@ def disk_room(path: Path, checkpoints: Path, need: int = 0) -> Iterator[None]:
 
 
 def load(path: Path) -> Checkpoint:
-    """Read a checkpoint; a changed or missing part is a UserError."""
-    check_manifest(path)
-    values = read_json(path / PROGRESS)
+    """Read a checkpoint; a part that is changed, missing or can't be read is a UserError."""
     try:
+        check_manifest(path)
+        values = read_json(path / PROGRESS)
         progress = Progress(**{**values, "position": Position(*values["position"])})
         return Checkpoint(progress, load_file(path / WEIGHTS), load_file(path / TENSORS))
-    except (TypeError, KeyError, SafetensorError, OSError) as error:
+    except OSError as error:
+        raise UserError(f"{path}: can't be read ({error}); restore it from a copy, or remove it") from None
+    except (TypeError, KeyError, SafetensorError) as error:
         raise UserError(
             f"{path}: not a checkpoint of this version ({error}); remove it or start with --fresh"
         ) from None

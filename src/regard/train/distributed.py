@@ -61,6 +61,9 @@ def join() -> Iterator[World]:
         raise UserError("RANK, WORLD_SIZE and LOCAL_RANK must be numbers; let torchrun set them") from None
     device = torch.device("cpu")
     if torch.cuda.is_available():
+        count = torch.cuda.device_count()
+        if local >= count:
+            raise UserError(f"process {local + 1} of this machine finds {count} GPUs; ask for --nproc-per-node {count}")
         device = torch.device("cuda", local)
         torch.cuda.set_device(device)
     if size == 1:
@@ -81,7 +84,9 @@ _PLACE = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0"}
 
 
 def spread(objective: nn.Module, world: World, sharding: str) -> nn.Module:
-    """The same objective over all processes; its gradients are the mean of theirs."""
+    """The same objective on the device, over all processes; its gradients are the mean of theirs."""
+    if world.size == 1 or sharding == "ddp":
+        objective.to(world.device)  # FSDP moves one layer after the other, since all of them together may not fit
     if world.size == 1:
         return objective
     if sharding == "ddp":
@@ -102,11 +107,24 @@ def whole(tensor: Tensor) -> Tensor:
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
+def gathered(tensors: Mapping[str, Tensor], world: World) -> dict[str, Tensor]:
+    """Whole tensors by name, on the CPU, for the first process; none for the others, though all of them must ask.
+
+    One after the other: all of them together may not fit where they are.
+    """
+    found = {}
+    for name, tensor in tensors.items():
+        together = whole(tensor)
+        if world.first:
+            found[name] = together.cpu()
+    return found
+
+
 def fill(parameters: Mapping[str, Tensor], values: Mapping[str, Tensor]) -> None:
-    """Copy whole values into tensors that may be divided."""
+    """Copy values into tensors; either may be divided. All processes must ask."""
     with torch.no_grad():
         for name, tensor in parameters.items():
-            value = values[name].to(tensor.device, tensor.dtype)
+            value = whole(values[name]).to(tensor.device, tensor.dtype)
             if isinstance(tensor, DTensor):
                 tensor.copy_(distribute_tensor(value, tensor.device_mesh, tensor.placements))
             else:

@@ -25,7 +25,7 @@ from regard.train.distributed import World, join
 from regard.train.interrupt import Asked, listening
 from regard.train.log import Log, Record
 from regard.train.run import CHECKPOINTS, LOG, MODEL, begin, fingerprint, record, subword_files
-from regard.train.step import Trainer, Update
+from regard.train.step import Trainer, Update, knows_bf16
 from regard.train.validation import Validator, check_validation, validation_losses
 
 
@@ -120,6 +120,11 @@ class _Run:
 
     def resume(self, weights: Mapping[str, Tensor] | None, changes: Mapping[str, object]) -> None:
         """Go on where the newest valid checkpoint stands, or begin."""
+        if self.config.train.precision == "bf16" and not knows_bf16(self.world.device):
+            self.observer.warn(
+                "train.precision=bf16: this processor has no bfloat16 instructions, so steps take many times as long "
+                "as in float32; a new run without it would end sooner"
+            )
         found = checkpoint.newest(self.checkpoints, self.observer.warn, clean=self.world.first)
         if found is not None:
             if found.progress.data != self.progress.data:
@@ -138,7 +143,7 @@ class _Run:
         if self.world.first:
             with checkpoint.disk_room(self.out, self.checkpoints):
                 record(self.out, self.config)
-        self.log = Log(self.out / LOG, self.progress.step) if self.world.first else None
+                self.log = Log(self.out / LOG, self.progress.step)
         event = "begin" if found is None else "resume"
         self._record({"event": event, "steps": self.config.train.steps, "processes": self.world.size, **changes})
 
@@ -167,6 +172,8 @@ class _Run:
                     "run the same command again to go on",
                     self.asked.code,
                 )
+        if self.progress.step < settings.steps:
+            self._record({"event": "early stop", "stale": self.progress.stale, "best_step": self.progress.best_step})
 
     def finish(self) -> Path:
         """Write the model that is used: the mean of the last checkpoints (section 6.1), moving average or the best."""
@@ -253,10 +260,15 @@ class _Run:
         """Loss and perplexity on the validation set, and whatever else was asked for."""
         if self.data.valid is None or len(self.data.valid) == 0:
             return
-        model, settings, now = self.trainer.evaluated(), self.config.train, self.progress
-        loss, nll = validation_losses(model, self.data.valid, settings.batch_tokens, settings.label_smoothing)
-        figures = dict(self.validator(model)) if self.validator is not None and self.world.first else {}
-        (bleu,) = self.world.total([float(figures.get("bleu", 0.0))])  # the others wait here
+        settings, now = self.config.train, self.progress
+        objective = self.trainer.scored(undivided=self.validator is not None)
+        loss, nll = validation_losses(objective, self.data.valid, settings.batch_tokens, self.world.device)
+        figures: dict[str, float | str] = {}
+        if self.validator is not None and self.world.first:
+            figures = dict(self.validator(objective.model))
+        found = (loss, nll, float(figures.get("bleu", 0.0)))
+        # The others wait here, and take the first one's word: what is best, and so when to stop, is the same for all.
+        loss, nll, bleu = self.world.total([value if self.world.first else 0.0 for value in found])
         if settings.best == "bleu":
             better = now.best_bleu is None or bleu > now.best_bleu
         else:

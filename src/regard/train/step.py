@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +17,7 @@ from regard.errors import UserError
 from regard.model.build import build
 from regard.model.linear import keep_nothing
 from regard.model.seq2seq import Seq2Seq
-from regard.train.distributed import World, fill, spread, whole
+from regard.train.distributed import World, fill, gathered, spread, whole
 from regard.train.loss import smoothed_cross_entropy
 from regard.train.schedule import rate
 
@@ -60,7 +61,7 @@ class Trainer:
         keep_nothing()
         self.description, self.config, self.world = description, config, world
         torch.manual_seed(config.seed)
-        self.model = model = build(description).to(world.device)
+        self.model = model = build(description)
         objective: nn.Module = Objective(model, config.label_smoothing)
         if config.compile:
             objective.compile(dynamic=True)
@@ -106,9 +107,10 @@ class Trainer:
         for index, batch in enumerate(step.batches):
             # What is random in a batch depends on its place alone: not on who has it, nor on what went before.
             _seed(self.config.seed, number, self.world.rank + index * self.world.size)
-            with self._exchange(index == len(step.batches) - 1), self._precision():
-                source_BS, target_BT = batch.source_BS.to(device), batch.target_BT.to(device)
-                batch_loss, batch_nll = self.objective(source_BS, target_BT)
+            source_BS, target_BT = batch.source_BS.to(device), batch.target_BT.to(device)
+            with self._exchange(index == len(step.batches) - 1):
+                with self._precision():  # not around backward, where it would round what forward kept in 32 bits
+                    batch_loss, batch_nll = self.objective(source_BS, target_BT)
                 # The mean over processes that both wrappers take is undone, so that the gradient is per token.
                 (batch_loss * (self.world.size / step.target_tokens)).backward()
             loss += batch_loss.item()
@@ -146,11 +148,9 @@ class Trainer:
         if self.average is not None:
             fill(self.average, weights)
 
-    def evaluated_weights(self) -> dict[str, Tensor]:
-        """The weights that are used in the end: the moving average if there is one. All processes must ask."""
-        if self.average is None:
-            return self.weights()
-        return {name: whole(tensor) for name, tensor in self.average.items()}
+    def evaluated_weights(self) -> Mapping[str, Tensor]:
+        """The weights that are used in the end: the moving average if there is one."""
+        return self.parameters if self.average is None else self.average
 
     def evaluated(self) -> Seq2Seq:
         """The model with those weights, whole, ready to be asked. All processes must ask."""
@@ -160,14 +160,24 @@ class Trainer:
         fill(dict(model.named_parameters()), self.evaluated_weights())
         return model
 
+    def scored(self, *, undivided: bool) -> Objective:
+        """The objective with those weights, ready to be asked. All processes must ask.
+
+        Unless its model has to be undivided it is divided as in training, if it can be: the whole may not fit.
+        """
+        if isinstance(self.objective, FSDPModule) and self.average is None and not undivided:
+            return cast(Objective, self.objective.eval())
+        return Objective(self.evaluated(), self.config.label_smoothing)
+
     def tensors(self) -> dict[str, Tensor]:
-        """Everything but the weights that the next step depends on, whole, by name. All processes must ask."""
+        """Everything but the weights that the next step depends on, by name, for the first process. All must ask."""
         groups = {**self.moments, **({} if self.average is None else {"average": self.average})}
-        return {f"{kind}.{name}": whole(tensor) for kind, group in groups.items() for name, tensor in group.items()}
+        every = {f"{kind}.{name}": tensor for kind, group in groups.items() for name, tensor in group.items()}
+        return gathered(every, self.world)
 
     def weights(self) -> dict[str, Tensor]:
-        """The model's weights, whole, by name. All processes must ask."""
-        return {name: whole(parameter.detach()) for name, parameter in self.parameters.items()}
+        """The model's weights, by name, for the first process. All must ask."""
+        return gathered({name: parameter.detach() for name, parameter in self.parameters.items()}, self.world)
 
     def restore(self, weights: dict[str, Tensor], tensors: dict[str, Tensor], steps_taken: int) -> None:
         """Go on from what an earlier process saved, whatever its number of processes was."""
@@ -184,6 +194,13 @@ class Trainer:
                 "step": torch.tensor(float(steps_taken), device=self.world.device),
                 **{kind: moments[name] for kind, moments in self.moments.items()},
             }
+
+
+def knows_bf16(device: torch.device) -> bool:
+    """Whether products in bfloat16 have instructions or kernels of their own there; else they take far longer."""
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    return bool(torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported())  # type: ignore[no-untyped-call]
 
 
 def _size(tensor: Tensor | None) -> str:

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping
 
 import torch
+from torch import nn
 
 from regard.config import Config
 from regard.data.batches import evaluation_batches
 from regard.data.prepared import Prepared, Split
 from regard.errors import UserError
 from regard.model.seq2seq import Seq2Seq
-from regard.train.loss import smoothed_cross_entropy
 
 Validator = Callable[[Seq2Seq], Mapping[str, float | str]]
 """Figures of a model by name, and maybe their signatures; the first process asks for them at every validation."""
@@ -29,14 +29,14 @@ def check_validation(config: Config, data: Prepared, validator: Validator | None
 
 
 @torch.no_grad()
-def validation_losses(model: Seq2Seq, split: Split, batch_tokens: int, smoothing: float) -> tuple[float, float]:
+def validation_losses(
+    objective: nn.Module, split: Split, batch_tokens: int, device: torch.device
+) -> tuple[float, float]:
     """The smoothed loss and the negative log-likelihood, each per token."""
-    device = next(model.parameters()).device
     loss = nll = 0.0
     tokens = 0
     for batch in evaluation_batches(split, batch_tokens):
         source_BS, target_BT = batch.source_BS.to(device), batch.target_BT.to(device)
-        features_BTD = model.features(source_BS, target_BT[:, :-1])
-        sums = smoothed_cross_entropy(features_BTD, model.projection_VD, target_BT[:, 1:], smoothing)
-        loss, nll, tokens = loss + sums.smoothed.item(), nll + sums.nll.item(), tokens + sums.tokens
+        batch_loss, batch_nll = objective(source_BS, target_BT)
+        loss, nll, tokens = loss + batch_loss.item(), nll + batch_nll.item(), tokens + batch.plan.target_tokens
     return loss / tokens, nll / tokens
