@@ -23,7 +23,8 @@ import train_speed
 from torch import Tensor, nn
 from train_speed import GEMM_SIZE, Step, Worker, amount, batches, corpus_folder, plain_step, processor, real_pairs
 
-from regard.config import PAD, Config, preset
+from regard.config import PAD, Config
+from regard.presets import preset
 
 CONTENDERS = {  # by name: who makes the step, and of which preset
     "lstm-attention": ("regard", "lstm-attention"),

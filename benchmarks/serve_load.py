@@ -188,8 +188,8 @@ def written(folder: Path) -> str:
     """The model of translate_speed.py, for where no model is bundled."""
     from translate_speed import copying_model, lines
 
-    from regard.config import preset
     from regard.model.saved import save_model
+    from regard.presets import preset
     from regard.text.subwords import Subwords
 
     config = preset("small")

@@ -27,7 +27,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.config import BOS, EOS, PAD, Config, preset
+from regard.config import BOS, EOS, PAD, Config
+from regard.presets import preset
 
 CONTENDERS = ("regard", "torch", "huggingface")
 TOKENS = 4096  # of each side in a batch, at most, padding included

@@ -27,7 +27,8 @@ import translate_contenders
 from train_speed import GEMM_SIZE, Worker, corpus_folder, processor
 from translate_contenders import BEAMS, CONTENDERS
 
-from regard.config import Config, ModelConfig, preset
+from regard.config import Config, ModelConfig
+from regard.presets import preset
 
 SENTENCES = {"base": 250}  # of the file, where all of it would take too long
 SINGLE = {"base": 20}  # that are translated one by one

@@ -6,19 +6,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from regard.config import (
-    Config,
-    DecodeConfig,
-    ModelConfig,
-    TrainConfig,
-    check,
-    paper_figures,
-    preset,
-    preset_names,
-    read,
-    settings,
-)
+from regard.checked import check
+from regard.config import Config, DecodeConfig, ModelConfig, TrainConfig
 from regard.errors import UserError
+from regard.presets import paper_figures, preset, preset_names, read, settings
 
 
 def test_base_is_the_paper() -> None:

@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "Config": "regard.config",
     "UserError": "regard.errors",
-    "preset": "regard.config",
+    "preset": "regard.presets",
     "build": "regard.model.build",
     "Subwords": "regard.text.subwords",
     "normalise": "regard.text.normalise",

@@ -4,32 +4,19 @@ The defaults are the base model of "Attention Is All You Need" (Vaswani et al., 
 does. A preset is a name for a few changed fields (presets.toml); a run file is the same thing with a file's name.
 """
 
-import difflib
 import re
-import tomllib
-from collections.abc import Iterable
-from functools import cache
-from importlib.resources import files
-from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from regard.errors import UserError
+from regard.checked import Frozen
 
 # The ids that every vocabulary begins with.
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 
-Description = TypeVar("Description", bound="Frozen")
 Count = Annotated[int, Field(ge=1)]
 Rate = Annotated[float, Field(ge=0.0, lt=1.0)]
 Task = Literal["translation", "parsing"]
-
-
-class Frozen(BaseModel):
-    """A description that can't be changed and refuses keys it does not know."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
 
 # The settings that every model has; those that models other than the Transformer have besides; and those that the
@@ -340,119 +327,3 @@ class PrepareConfig(Frozen):
     sample: Count = 500_000
     """How many pairs the subwords are learned from, at most."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
-
-
-class Paper(Frozen):
-    """What the paper reports for a preset (Table 3)."""
-
-    ppl: float
-    bleu: float
-    parameters: float | None = None
-    """In millions."""
-
-
-@cache
-def _presets() -> dict[str, dict[str, Any]]:
-    return tomllib.loads((files("regard") / "presets.toml").read_text(encoding="utf-8"))
-
-
-def preset_names() -> list[str]:
-    return list(_presets())
-
-
-def paper_figures(name: str) -> Paper | None:
-    """What the paper reports for this preset, if it is one of the paper's."""
-    row = _row(name).get("paper")
-    return None if row is None else Paper(**row)
-
-
-def _row(name: str) -> dict[str, Any]:
-    try:
-        return _presets()[name]
-    except KeyError:
-        near = nearest(name, preset_names())
-        raise UserError(f"no preset is called {name!r}{near}; there are {', '.join(preset_names())}") from None
-
-
-def preset(name: str, **changes: dict[str, Any]) -> Config:
-    """The named settings, with changes by section: `preset("base", model={"dropout": 0.3})`."""
-    return parse({key: section for key, section in _row(name).items() if key != "paper"}, f"preset {name}", changes)
-
-
-def read(path: Path, **changes: dict[str, Any]) -> Config:
-    """A run file: TOML with the sections of Config, on top of `preset = "NAME"` if it says so."""
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not valid TOML: {error}") from None
-    name = values.pop("preset", None)
-    if name is None:
-        return parse(values, str(path), changes)
-    under = {key: section for key, section in _row(str(name)).items() if key != "paper"}
-    return parse(under, str(path), values, changes)
-
-
-def settings(assignments: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """`train.steps=1000` and the like, by section; values are written as in TOML, and a bare word is a string.
-
-    Nothing after the equals sign unsets an optional key, for which TOML has no word: `train.clip=`.
-    """
-    changes: dict[str, dict[str, Any]] = {}
-    for assignment in assignments:
-        key, equals, value = assignment.partition("=")
-        section, dot, field = key.strip().partition(".")
-        if not (equals and dot and section and field):
-            raise UserError(f"{assignment!r} does not set anything; write SECTION.KEY=VALUE, such as train.steps=1000")
-        try:
-            parsed = tomllib.loads(f"value = {value}")["value"] if value.strip() else None
-        except tomllib.TOMLDecodeError:
-            parsed = value.strip()
-        changes.setdefault(section, {})[field] = parsed
-    return changes
-
-
-def parse(values: dict[str, Any], origin: str, *changes: dict[str, dict[str, Any]]) -> Config:
-    """Check values, changed in turn by each of `changes`; a mistake is a UserError that names the key."""
-    merged = {key: dict(value) if isinstance(value, dict) else value for key, value in values.items()}
-    for change in changes:
-        for section, fields in change.items():
-            if isinstance(fields, dict) and isinstance(merged.get(section, {}), dict):
-                merged[section] = {**merged.get(section, {}), **fields}
-            else:
-                merged[section] = fields
-    return check(Config, merged, origin)
-
-
-def check(kind: type[Description], values: Any, origin: str) -> Description:
-    """Validate, and turn pydantic's report into one sentence: where, which key, what was expected, the nearest key."""
-    try:
-        return kind.model_validate(values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "extra_forbidden":
-            known = _keys(kind)
-            elsewhere = (other for other in known if other.rpartition(".")[2] == key.rpartition(".")[2])
-            raise UserError(f"{origin}: unknown key {key!r}{nearest(next(elsewhere, key), known)}") from None
-        reason = first["msg"].removeprefix("Value error, ")
-        given = first["input"]
-        shown = f", not {given!r}" if isinstance(given, str | int | float | bool) else ""
-        raise UserError(f"{origin}: {key + ': ' if key else ''}{reason}{shown}") from None
-
-
-def _keys(kind: type[Frozen], prefix: str = "") -> list[str]:
-    keys: list[str] = []
-    for name, field in kind.model_fields.items():
-        inner = field.annotation
-        keys.append(prefix + name)
-        if isinstance(inner, type) and issubclass(inner, Frozen):
-            keys += _keys(inner, f"{prefix}{name}.")
-    return keys
-
-
-def nearest(word: str, known: list[str]) -> str:
-    """`; did you mean 'x'?` when some known word is near, else nothing."""
-    close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
-    return f"; did you mean {close[0]!r}?" if close else ""

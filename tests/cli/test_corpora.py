@@ -135,7 +135,7 @@ def test_a_bar_on_a_terminal(served: tuple[Server, Any]) -> None:  # noqa: F811
     code = (
         "import json, sys\n"
         "from regard.cli.main import main\n"
-        "from regard.config import check\n"
+        "from regard.checked import check\n"
         "from regard.data import corpora\n"
         "known = check(corpora.Catalogue, json.loads(sys.argv.pop(1)), 'the test')\n"
         "corpora.catalogue = lambda: known\n"

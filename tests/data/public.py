@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.data.server import Server, running
 
-from regard.config import check
+from regard.checked import check
 from regard.data import corpora
 from regard.data.corpora import Catalogue
 

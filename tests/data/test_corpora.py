@@ -6,7 +6,8 @@ import pytest
 from tests.data.public import ENGLISH, GERMAN, KOREAN, segments, tgz, zipped
 from tests.data.server import Server, running
 
-from regard.config import CorpusConfig, check
+from regard.checked import check
+from regard.config import CorpusConfig
 from regard.data import corpora
 from regard.data.corpora import Catalogue, catalogue, get, text_files
 from regard.data.corpus import languages, pairs

@@ -6,7 +6,7 @@ import pytest
 import torch
 from tests.decode.conftest import padded, plain_beam_search, sentences
 
-from regard.config import Config, DecodeConfig, ModelConfig, preset, preset_names
+from regard.config import Config, DecodeConfig, ModelConfig
 from regard.decode.beam import beam_search
 from regard.decode.load import live, load
 from regard.decode.torch_engine import TorchEngine
@@ -18,6 +18,7 @@ from regard.exchange.to_onnx import export_onnx
 from regard.model.build import build
 from regard.model.saved import Saved, load_model, save_model
 from regard.model.seq2seq import Seq2Seq
+from regard.presets import preset, preset_names
 
 NAMES = [name for name in preset_names() if preset(name).model.architecture != "transformer"]
 TEXTS = [*sentences()[::50], "", "사과를 봅니다. שלום 👩‍👧 e\u0301"]

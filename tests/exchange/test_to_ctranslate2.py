@@ -7,13 +7,14 @@ import pytest
 import torch
 from tests.decode.conftest import saved, sentences, subwords, translator  # noqa: F401
 
-from regard.config import Config, ModelConfig, preset
+from regard.config import Config, ModelConfig
 from regard.decode.translator import Translator
 from regard.errors import UserError
 from regard.exchange import to_ctranslate2
 from regard.exchange.to_ctranslate2 import Quantization, export_ctranslate2, inconvertible, positions
 from regard.files import check_manifest
 from regard.model.saved import Saved, as_arrays, load_model, save_model
+from regard.presets import preset
 from regard.text.subwords import Subwords
 
 # ruff: noqa: F811

@@ -21,7 +21,7 @@ from regard.train.run import settle
 CODE = """
 import sys
 from pathlib import Path
-from regard.config import read
+from regard.presets import read
 from regard.data.prepared import Prepared
 from regard.train.loop import train
 train(read(Path(sys.argv[1])), Prepared.open(Path(sys.argv[2])), Path(sys.argv[3]))
@@ -79,7 +79,7 @@ import itertools, os, signal, sys
 from pathlib import Path
 import torch._dynamo  # which Adam would load in every child
 import regard.model.weights, regard.train.checkpoint as checkpoint
-from regard.config import read
+from regard.presets import read
 from regard.data.prepared import Prepared
 from regard.train.loop import train
 CALLS = [(os, "fsync"), (os, "replace"), (os, "rename"), (os, "unlink"), (os, "rmdir"),

@@ -164,8 +164,9 @@ def _given(source: str, reference: str, target: str | None) -> _Text:
 
 def _validation(model: Path, target: str | None) -> _Text | None:
     """The validation set of the run that a model lies in, where it and its data still are."""
-    from regard.config import Config, read
+    from regard.config import Config
     from regard.data.prepared import VALID_TEXTS, valid_texts
+    from regard.presets import read
     from regard.train.run import RUN
 
     run = model.absolute().parent / RUN

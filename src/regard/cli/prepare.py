@@ -144,7 +144,8 @@ def _corpora(
     option: str, values: list[str] | None, weights: list[float] | None, tags: list[str] | None, of: str = "--tag"
 ) -> "list[CorpusConfig]":
     """One CorpusConfig for each time the option was given."""
-    from regard.config import CorpusConfig, check
+    from regard.checked import check
+    from regard.config import CorpusConfig
     from regard.errors import UserError
 
     groups = [words(value) for value in values or []]
@@ -178,7 +179,8 @@ def _valid_tags(tags: list[str] | None, valid: list[str] | None) -> list[str] | 
 
 def _config(corpora: "list[CorpusConfig]", filters: dict[str, Any], **values: Any) -> "PrepareConfig":
     """What was given, on top of the defaults; languages as the files' names tell them."""
-    from regard.config import PrepareConfig, check
+    from regard.checked import check
+    from regard.config import PrepareConfig
     from regard.data.corpus import languages
 
     told = {languages(corpus.files) for corpus in corpora}

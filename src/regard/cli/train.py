@@ -97,9 +97,9 @@ def _train(
 
 
 def _config(file: Path | None, preset: str | None, assignments: list[str]) -> "Config":
-    from regard.config import preset as named
-    from regard.config import read, settings
     from regard.errors import UserError
+    from regard.presets import preset as named
+    from regard.presets import read, settings
 
     if (file is None) == (preset is None):
         raise UserError("name either a run file or a --preset, such as --preset tiny")
@@ -115,7 +115,9 @@ def _existing(start: Path | None) -> "Saved | None":
 
 def _merged(saved: "Saved", assignments: list[str]) -> Any:
     """The existing model's description; only what --set names may differ from it."""
-    from regard.config import Config, check, settings
+    from regard.checked import check
+    from regard.config import Config
+    from regard.presets import settings
 
     values = {**saved.config.model_dump(), **settings(assignments).get("model", {})}
     return check(Config, {"model": values}, "--set").model

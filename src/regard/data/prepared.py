@@ -20,7 +20,8 @@ from pydantic import Field
 
 import regard
 from regard import files
-from regard.config import Frozen, PrepareConfig, check
+from regard.checked import Frozen, check
+from regard.config import PrepareConfig
 from regard.data.report import Report
 from regard.errors import UserError
 from regard.text.subwords import Subwords

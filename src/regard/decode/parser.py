@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import overload
 
-from regard.config import DecodeConfig, check
+from regard.checked import check
+from regard.config import DecodeConfig
 from regard.decode.engines import BATCH_TOKENS, LEAST_TOKENS, Engine, Progress, Request, quiet
 from regard.decode.torch_engine import TorchEngine
 from regard.decode.translator import reach, windows

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, cast, overload
 
-from regard.config import DecodeConfig, check
+from regard.checked import check
+from regard.config import DecodeConfig
 from regard.decode.engines import Engine, Progress, Request, quiet
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.sentences import Part, shorten, split, whole

@@ -20,7 +20,8 @@ import torch
 from torch import Tensor
 
 from regard import __version__
-from regard.config import Config, DecodeConfig, ModelConfig, check
+from regard.checked import check
+from regard.config import Config, DecodeConfig, ModelConfig
 from regard.errors import UserError
 from regard.exchange.marian import ACTIVATIONS, halves, layer_parameters, reordered
 from regard.exchange.marian_vocabulary import Vocabularies, Vocabulary, read_vocabularies

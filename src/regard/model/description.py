@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from regard import __version__
-from regard.config import DecodeConfig, ModelConfig, Task, check
+from regard.checked import check
+from regard.config import DecodeConfig, ModelConfig, Task
 from regard.errors import UserError
 from regard.files import check_manifest, read_json
 from regard.model.bundled import bundled, located

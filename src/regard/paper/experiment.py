@@ -13,7 +13,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from regard.config import Config, Frozen, check
+from regard.checked import Frozen, check
+from regard.config import Config
 from regard.data.prepared import Prepared, RawPair
 from regard.decode.load import load
 from regard.decode.translator import Translator

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from regard.config import Config, Frozen, nearest, preset
+from regard.checked import Frozen, nearest
+from regard.config import Config
 from regard.data.prepared import Prepared
 from regard.errors import Failed, UserError
 from regard.model.cost import cost
@@ -25,6 +26,7 @@ from regard.paper.experiment import (
     time_left,
     train_to_the_end,
 )
+from regard.presets import preset
 from regard.train.log import records
 from regard.train.run import LOG, settle
 

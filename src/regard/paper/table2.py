@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.config import Config, read
+from regard.config import Config
 from regard.data.prepared import DESCRIPTION, Prepared
 from regard.decode.load import load
 from regard.decode.sentences import one_line
@@ -15,6 +15,7 @@ from regard.model.cost import Cost, cost
 from regard.model.description import load_description
 from regard.paper.markdown import number, table
 from regard.paper.published import published
+from regard.presets import read
 from regard.train.log import records
 from regard.train.run import LOG, MODEL, RUN
 

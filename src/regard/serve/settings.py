@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from regard.config import Frozen
+from regard.checked import Frozen
 
 Count = Annotated[int, Field(gt=0)]
 Amount = Annotated[int, Field(ge=0)]

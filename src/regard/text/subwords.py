@@ -10,7 +10,8 @@ from pathlib import Path
 
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
-from regard.config import BOS, EOS, PAD, UNK, nearest
+from regard.checked import nearest
+from regard.config import BOS, EOS, PAD, UNK
 from regard.errors import UserError
 from regard.text import subword_file
 from regard.text.subword_file import MARK, STAND_IN, UNKNOWN_SURFACE, Kind

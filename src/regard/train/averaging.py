@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from regard.config import read
 from regard.errors import UserError
 from regard.files import whole_directory
 from regard.model.saved import load_model, write_model
+from regard.presets import read
 from regard.train import checkpoint
 from regard.train.run import CHECKPOINTS, RUN
 
