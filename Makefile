@@ -6,10 +6,10 @@ EXTRAS := benchmark,demo,dev,onnx,paper,serve,tensorboard
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-# The tests of pages need a Chromium, and are skipped where there is none: Debian's, if it may be installed here.
+# The tests of pages need a Chromium, and are skipped where there is none: Debian's, if it may be installed here, and a font for Hangul.
 define CHROMIUM
 command -v chromium > /dev/null || { test "$$(id -u)" = 0 && command -v apt-get > /dev/null && \
-  { apt-get update; DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends chromium; } > /dev/null 2>&1; } || \
+  { apt-get update; DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends chromium fonts-nanum; } > /dev/null 2>&1; } || \
   echo 'There is no Chromium here, so the tests of pages will be skipped; install one and they will run.'
 endef
 
