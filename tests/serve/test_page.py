@@ -18,7 +18,7 @@ from tests.serve.test_steady import LINES, until
 from regard.decode.load import load
 from regard.decode.translator import Options, Translator
 from regard.look.page import VIEWER
-from regard.serve.app import PAGE
+from regard.serve.assets import PAGE
 from regard.serve.keys import new_key, read_keys
 
 if TYPE_CHECKING:
@@ -567,7 +567,7 @@ def test_the_whole_page_is_small(open_page: Open, translator: Translator) -> Non
         """["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind))
             .map((entry) => entry.decodedBodySize)"""
     )
-    assert len(sizes) > 25
+    assert 6 < len(sizes) < 15
     assert sum(sizes) < 300_000
     assert sum(path.stat().st_size for folder in (PAGE, VIEWER) for path in folder.iterdir()) < 300_000
 

@@ -1,19 +1,16 @@
 """The viewer and what it shows as one HTML file, which loads nothing and which a strict policy lets pass.
 
-The viewer is plain ES modules (viewer/*.js) that a browser can load as they are. Here they become one script: each
-module is a function, called at once, after those of the modules that it imports; what it exports are constants. So no
-two modules may export the same name; they export functions only, and import by name, from files beside them.
+The viewer is plain ES modules (viewer/*.js) that a browser can load as they are. Here they are one script.
 """
 
 import hashlib
-import re
 from base64 import b64encode
 from functools import cache
 from pathlib import Path
 
+from regard.look.modules import joined
+
 VIEWER = Path(__file__).parent / "viewer"
-_IMPORT = re.compile(r'^import \{[^}]*\} from "\./([\w-]+\.js)";\n', re.MULTILINE)
-_EXPORT = re.compile(r"^export ((?:async )?function (\w+))", re.MULTILINE)
 _START = """
 mount(document.getElementById("regard-look"), JSON.parse(document.getElementById("regard-look-data").textContent));
 """
@@ -58,16 +55,4 @@ def sourced(content: str) -> str:
 def _parts() -> tuple[str, str]:
     """Style and script."""
     style = (VIEWER / "viewer.css").read_text(encoding="utf-8")
-    return _BODY + style, "\n".join(_modules("viewer.js", [])) + _START
-
-
-def _modules(name: str, done: list[str]) -> list[str]:
-    """A module and all that it needs, each once, in order."""
-    if name in done:
-        return []
-    done.append(name)
-    text = (VIEWER / name).read_text(encoding="utf-8")
-    needed = [module for other in _IMPORT.findall(text) for module in _modules(other, done)]
-    names = ", ".join(name for _, name in _EXPORT.findall(text))
-    body = _EXPORT.sub(r"\1", _IMPORT.sub("", text))
-    return [*needed, f"const {{ {names} }} = (() => {{\n{body}return {{ {names} }};\n}})();"]
+    return _BODY + style, joined("/look/viewer.js", {"/look": VIEWER}) + _START

@@ -2,24 +2,20 @@
 
 from collections.abc import Iterable
 from functools import partial
-from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from regard.look.page import VIEWER
 from regard.serve import deepl, libretranslate, look, watching
-from regard.serve.assets import Assets
+from regard.serve.assets import FOLDERS, Assets
 from regard.serve.described import Handler, Operation, description
 from regard.serve.desk import Desk
 from regard.serve.guard import Guard
 from regard.serve.refused import Refused, shape
-
-PAGE = Path(__file__).parent / "page"
 
 
 def create_app(desk: Desk, names: frozenset[str] | None) -> ASGIApp:
@@ -30,11 +26,8 @@ def create_app(desk: Desk, names: frozenset[str] | None) -> ASGIApp:
         "Page": look.operations(desk),
         "Watching": watching.operations(desk),
     }
-    page = Assets(directory=PAGE)
+    assets = Assets()
     described = JSONResponse(description(apis))
-
-    async def index(request: Request) -> Response:
-        return await page.get_response("index.html", request.scope)
 
     async def spec(_: Request) -> Response:
         return described
@@ -44,10 +37,9 @@ def create_app(desk: Desk, names: frozenset[str] | None) -> ASGIApp:
             *_routes(desk, (one for operations in apis.values() for one in operations)),
             Route("/openapi.json", spec),
             Route("/spec", spec),
-            Route("/", index),
+            Route("/", assets.index),
             Route("/look/page.html", look.template),
-            Mount("/page", page),
-            Mount("/look", Assets(directory=VIEWER)),
+            *(Route(f"{folder}/{{name}}", assets.file) for folder in FOLDERS),
         ],
         exception_handlers={Refused: _refused, HTTPException: _not_found, Exception: _failed},
     )

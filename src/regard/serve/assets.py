@@ -1,18 +1,56 @@
 """The files of the page, as a browser needs them."""
 
+import hashlib
 import mimetypes
-from typing import Any
+import re
+from pathlib import Path
 
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import Response
-from starlette.staticfiles import StaticFiles
+
+from regard.look.modules import joined
+from regard.look.page import VIEWER, sourced
+from regard.serve.guard import HEADERS, POLICY
+
+PAGE = Path(__file__).parent / "page"
+FOLDERS = {"/page": PAGE, "/look": VIEWER}
+INDEX = "/page/index.html"
+SCRIPTS = ("/page/page.js", "/look/viewer.js")
 
 mimetypes.add_type("text/javascript", ".js")  # some systems say otherwise, and a browser then runs no module
 
 
-class Assets(StaticFiles):
-    """A folder. Browsers ask each time whether a file has changed, so that no two versions meet in one page."""
+class Assets:
+    """All files of page and viewer, read once. Each of the two scripts comes with the modules that it needs.
 
-    def file_response(self, *given: Any, **named: Any) -> Response:
-        response = super().file_response(*given, **named)
-        response.headers["Cache-Control"] = "no-cache"
+    Browsers ask each time whether a file has changed, so that no two versions meet in one page.
+    """
+
+    def __init__(self) -> None:
+        self.contents = {
+            f"{at}/{path.name}": path.read_bytes() for at, folder in FOLDERS.items() for path in folder.iterdir()
+        }
+        self.contents |= {address: joined(address, FOLDERS).encode() for address in SCRIPTS}
+        (own,) = re.findall(r"<script>(.*?)</script>", self.contents[INDEX].decode(), re.DOTALL)
+        self.policy = HEADERS[POLICY].replace("script-src 'self'", f"script-src 'self' {sourced(own)}")
+        self.tags = {address: f'"{hashlib.sha256(content).hexdigest()}"' for address, content in self.contents.items()}
+
+    async def index(self, request: Request) -> Response:
+        """The page itself, whose policy lets the one script pass that stands in it."""
+        response = self._file(request, INDEX)
+        response.headers[POLICY] = self.policy
         return response
+
+    async def file(self, request: Request) -> Response:
+        """What stands at this address."""
+        return self._file(request, request.url.path)
+
+    def _file(self, request: Request, address: str) -> Response:
+        """A file, or that the browser has it already."""
+        if address not in self.contents:
+            raise HTTPException(404)
+        headers = {"ETag": self.tags[address], "Cache-Control": "no-cache"}
+        if self.tags[address] in request.headers.get("If-None-Match", ""):
+            return Response(status_code=304, headers=headers)
+        return Response(self.contents[address], media_type=mimetypes.guess_type(address)[0], headers=headers)

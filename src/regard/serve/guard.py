@@ -7,6 +7,7 @@ import logging
 import time
 from typing import Any
 
+from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from regard.serve.hosts import called
@@ -18,19 +19,18 @@ from regard.serve.settings import Settings
 FILES = "/translate_file"
 FREE = ("/health", "/ready", "/metrics")  # asked by machines that watch over this one
 DISCARDED = 4 << 20  # bytes that are read to the end only so that the client reads our answer
-HEADERS = [
-    (b"content-security-policy", b"; ".join((
-        b"default-src 'none'", b"script-src 'self'", b"style-src 'self'", b"img-src 'self' data: blob:",
-        b"font-src 'self'", b"connect-src 'self'", b"manifest-src 'self'", b"form-action 'self'", b"base-uri 'none'",
-        b"frame-ancestors 'none'",
-    ))),
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
-]  # fmt: skip
+POLICY = "content-security-policy"
+HEADERS = {
+    POLICY: "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
+    "connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cache-control": "no-store",
+}  # of every answer that does not say otherwise itself
 
 log = logging.getLogger("regard.serve")
 
@@ -53,7 +53,9 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", []), *HEADERS, *_uncached(message)]
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
             await send(message)
 
         try:
@@ -120,12 +122,6 @@ class Guard:
 
 def _header(scope: Scope, wanted: bytes) -> bytes | None:
     return next((value for name, value in scope["headers"] if name == wanted), None)
-
-
-def _uncached(message: Message) -> list[tuple[bytes, bytes]]:
-    """Answers are nobody else's; files of the page say themselves how long they are good."""
-    named = {name.lower() for name, _ in message.get("headers", [])}
-    return [] if {b"etag", b"cache-control"} & named else [(b"cache-control", b"no-store")]
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
