@@ -524,7 +524,7 @@ def test_all_views_and_saving_under_the_strict_policy(
     open_page: Open, translator: Translator, served: Running, tmp_path: Path
 ) -> None:
     policy = served.get("/").headers["content-security-policy"]
-    assert "default-src 'none'; script-src 'self'; style-src 'self';" in policy and "unsafe" not in policy
+    assert "default-src 'none'; script-src 'self' 'sha256-" in policy and "unsafe" not in policy
     shown = open_page()
     write(shown, TEXT, translator.translate(TEXT))
     shown.click("#tab-inside")
