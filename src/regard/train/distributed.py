@@ -1,5 +1,6 @@
 """One process or many: who we are among those that torchrun started, and how the model is spread over them."""
 
+import gc
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -77,6 +78,9 @@ def join() -> Iterator[World]:
     try:
         yield World(rank, size, device)
     finally:
+        # Whoever holds the group last ends its threads. A model must not: it would wait for them while it keeps Python
+        # to itself, and they for Python, to let go of their last tensors.
+        gc.collect()
         dist.destroy_process_group()
 
 

@@ -66,8 +66,23 @@ def train(
     was not. `weights` are an existing model's, to fine-tune. `validator` is asked for figures of the model at every
     checkpoint; they are logged beside loss and perplexity.
     """
-    with join() as world, listening() as asked, ExitStack() as held:
-        run = _Run(config, data, out, world, asked, validator, observer or Silence())
+    with join() as world:  # nothing of the run may be left when it ends, so the run is a call of its own
+        return _trained(world, config, data, out, weights, validator, observer or Silence(), fresh=fresh)
+
+
+def _trained(
+    world: World,
+    config: Config,
+    data: Prepared,
+    out: Path,
+    weights: Mapping[str, Tensor] | None,
+    validator: Validator | None,
+    observer: Observer,
+    *,
+    fresh: bool,
+) -> Path:
+    with listening() as asked, ExitStack() as held:
+        run = _Run(config, data, out, world, asked, validator, observer)
 
         def claim() -> Mapping[str, object]:
             held.enter_context(one_writer(out))
