@@ -107,6 +107,8 @@ def graphless(config: ModelConfig) -> str | None:
         return f"it is {config.architecture}, not a Transformer"
     if config.mixing == "state-space":
         return "its encoder has state-space layers"
+    if config.positions == "words":
+        return "its positions count words"
     return None
 
 

@@ -16,6 +16,7 @@ from regard.model.cache import Cache, KeyValue
 from regard.model.embedding import Embedded, initialise
 from regard.model.layers import DecoderLayer, EncoderLayer
 from regard.model.masks import not_padding
+from regard.model.positions import WordPositions
 from regard.model.seq2seq import Attentions, DecoderState, Memory
 
 
@@ -33,6 +34,8 @@ class TransformerState:
     """None where no source is padded, as a single one never is."""
     beams: int = 1
     """Rows for each source."""
+    words_B: Tensor | None = None
+    """How many words each row has written, where they are counted."""
 
     @property
     def length(self) -> int:
@@ -44,7 +47,8 @@ class TransformerState:
         if not torch.equal(sources, torch.arange(len(memories[0].key_BHSK), device=sources.device)):
             memories = tuple(memory.select(sources) for memory in memories)
             mask_BS = mask_BS.index_select(0, sources) if mask_BS is not None else None
-        return type(self)(tuple(cache.select(rows) for cache in self.caches), memories, mask_BS, beams)
+        words_B = None if self.words_B is None else self.words_B.index_select(0, rows)
+        return type(self)(tuple(cache.select(rows) for cache in self.caches), memories, mask_BS, beams, words_B)
 
 
 class Transformer(Embedded):
@@ -73,8 +77,12 @@ class Transformer(Embedded):
 
     def advance(self, tokens_BT: Tensor, state: DecoderState) -> tuple[Tensor, TransformerState]:
         assert isinstance(state, TransformerState)
-        features_BTD, caches, _ = self._decode(tokens_BT, state.caches, state.memories, state.mask_BS, weights=False)
-        return self.logits(features_BTD), TransformerState(caches, state.memories, state.mask_BS, state.beams)
+        words_B, (memories, mask_BS) = state.words_B, (state.memories, state.mask_BS)
+        features_BTD, caches, _ = self._decode(tokens_BT, state.caches, memories, mask_BS, words_B, weights=False)
+        if isinstance(self.embed_target.positions, WordPositions):
+            written_B = self.embed_target.positions.words(tokens_BT)[:, -1]
+            words_B = written_B if words_B is None else words_B + written_B
+        return self.logits(features_BTD), TransformerState(caches, memories, mask_BS, state.beams, words_B)
 
     def attentions(self, source_BS: Tensor, target_BT: Tensor) -> Attentions:
         memory, encoder = self._encode(source_BS, weights=True)
@@ -102,10 +110,11 @@ class Transformer(Embedded):
         caches: tuple[Cache, ...] | None,
         memories: tuple[KeyValue, ...],
         mask_BS: Tensor | None,
+        passed_B: Tensor | None = None,
         *,
         weights: bool,
     ) -> tuple[Tensor, tuple[Cache, ...], list[tuple[Tensor, Tensor]]]:
-        x_BTD = self.embedded_target(target_BT, caches[0].length if caches else 0)
+        x_BTD = self.embedded_target(target_BT, caches[0].length if caches else 0, passed_B)
         grown, recorded = [], []
         for number, layer in enumerate(self.decoder):
             cache = caches[number] if caches else None

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from regard.config import EOS
 from regard.errors import UserError
 from regard.text.subwords import Subwords
 from regard.text.symbols import Symbols
@@ -28,3 +29,11 @@ def vocabulary_files(source: Subwords, target: Subwords | Symbols) -> dict[str, 
     if source is target:
         return {SHARED: source.content}
     return {SOURCE: source.content, SYMBOLS if isinstance(target, Symbols) else TARGET: target.content}
+
+
+def word_beginnings(vocabulary: Subwords | Symbols) -> list[float]:
+    """1 for each token that begins a word, or stands for one in a tree; 0 for the others."""
+    names = enumerate(vocabulary.pieces(range(vocabulary.size)))
+    if isinstance(vocabulary, Symbols):
+        return [float(number > EOS and not name.startswith(("(", ")"))) for number, name in names]
+    return [float(name.startswith("▁")) for _, name in names]

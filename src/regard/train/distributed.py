@@ -94,7 +94,8 @@ def spread(objective: nn.Module, world: World, sharding: str) -> nn.Module:
     if world.size == 1:
         return objective
     if sharding == "ddp":
-        return DistributedDataParallel(objective, gradient_as_bucket_view=True)
+        # Buffers are tables, the same everywhere: none need be sent around before every step.
+        return DistributedDataParallel(objective, gradient_as_bucket_view=True, broadcast_buffers=False)
     for module in objective.modules():
         if isinstance(module, nn.ModuleList):
             for layer in module:

@@ -18,6 +18,7 @@ from regard.data.batches import WINDOW, Batches, Step
 from regard.data.prepared import Prepared
 from regard.errors import Failed, Interrupted, UserError
 from regard.files import one_writer, whole_directory
+from regard.text.vocabularies import word_beginnings
 from regard.train import checkpoint
 from regard.train.card import card
 from regard.train.checkpoint import Belongings, Progress
@@ -128,6 +129,8 @@ class _Run:
         self.checkpoints = out / CHECKPOINTS
         self.belongings = Belongings(config, subword_files(data), data.languages, data.config.form)
         self.trainer = Trainer(config.model, config.train, world)
+        if config.model.positions == "words":
+            self.trainer.count_words(word_beginnings(data.source_subwords), word_beginnings(data.target_subwords))
         self.batches = Batches(data.train, batch_tokens=config.train.batch_tokens, seed=config.train.seed)
         _check_positions(config.model, data)
         self.progress = Progress(data=fingerprint(data.directory))

@@ -1,7 +1,7 @@
 """One update of the weights from one group of batches, with everything it leaves behind as a value."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
@@ -147,6 +147,15 @@ class Trainer:
         fill(self.parameters, weights)
         if self.average is not None:
             fill(self.average, weights)
+
+    def count_words(self, source: Sequence[float], target: Sequence[float]) -> None:
+        """Tell a model whose positions count words which tokens do; see WordPositions."""
+        known = {
+            "embed_source.positions.word_V": torch.tensor(source),
+            "embed_target.positions.word_V": torch.tensor(target),
+        }
+        for group in (self.parameters, self.average or {}):
+            fill({name: group[name] for name in known if name in group}, known)
 
     def evaluated_weights(self) -> Mapping[str, Tensor]:
         """The weights that are used in the end: the moving average if there is one."""
