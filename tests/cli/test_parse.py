@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from tests.cli.command import Run, folder, saved, sentences, subwords, translator  # noqa: F401
 
+from regard.model.saved import load_model
+from regard.text.subwords import Subwords
+from regard.text.symbols import Symbols
 from regard.text.trees import read_trees, words
 
 TREES = """\
@@ -35,6 +38,20 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         code, _, err = Run(patch, "train")(*train.split(), *changes)
         assert code == 0, err
     return place
+
+
+def test_the_model_knows_which_tokens_are_words(place: Path) -> None:
+    saved = load_model(place / "run" / "model")
+    symbols, pieces = (
+        Symbols(saved.subwords["target.symbols.txt"], ""),
+        Subwords.from_bytes(saved.subwords["source.subwords.model"], ""),
+    )
+    weights = saved.model.state_dict()
+    targets = [symbols.names[number] for number in weights["embed_target.positions.word_V"].nonzero()[:, 0]]
+    assert set(targets) == {"DT", "NN", "VBD", "IN", ".", "NNS", "VBP", "PRP", "UH"}
+    sources = weights["embed_source.positions.word_V"]
+    for text, count in (("The cat sat on the mat .", 7), ("개 \u05d0 e\u0301 🐈", 4)):
+        assert sources[pieces.encode([text])[0]].sum() == count
 
 
 def test_the_model_says_that_it_is_a_parser(place: Path) -> None:

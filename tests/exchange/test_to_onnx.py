@@ -107,9 +107,16 @@ def test_an_existing_folder_is_kept(pair: tuple[Path, Path]) -> None:
         export_onnx(pair[0], pair[1])
 
 
-def test_what_has_no_graph_is_refused(tmp_path: Path) -> None:
-    config = ModelConfig(vocabulary=9, d_model=8, d_ff=8, heads=2, mixing="state-space")
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"mixing": "state-space"}, "its encoder has state-space layers"),
+        ({"positions": "words"}, "its positions count words"),
+    ],
+)
+def test_what_has_no_graph_is_refused(change: dict[str, str], reason: str, tmp_path: Path) -> None:
+    config = ModelConfig.model_validate({"vocabulary": 9, "d_model": 8, "d_ff": 8, "heads": 2, **change})
     save_model(tmp_path / "ours", build(config), Config(model=config), {})
-    with pytest.raises(UserError, match="its encoder has state-space layers, which can't be exported to ONNX"):
+    with pytest.raises(UserError, match=f"{reason}, which can't be exported to ONNX"):
         export_onnx(tmp_path / "ours", tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["ours"]

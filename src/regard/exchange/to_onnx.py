@@ -80,12 +80,12 @@ def export_onnx(model_folder: Path, out: Path) -> None:
     if find_spec("onnx") is None or find_spec("onnxscript") is None:
         raise UserError("exporting to ONNX needs two more packages; install them with: pip install 'regard[onnx]'")
     saved = load_model(model_folder)
+    if saved.task != "translation":
+        raise UserError(f"{model_folder}: is a parser, and only translators are exported to ONNX")
     reason = graphless(saved.config)
     if reason is not None:
         raise UserError(f"{model_folder}: {reason}, which can't be exported to ONNX; regard itself computes it")
     assert isinstance(saved.model, Transformer)
-    if saved.task != "translation":
-        raise UserError(f"{model_folder}: is a parser, and only translators are exported to ONNX")
     files = _subwords(saved, model_folder)
     card = (model_folder / CARD).read_text(encoding="utf-8")
     source_BS = torch.full((3, 7), EOS)
