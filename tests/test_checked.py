@@ -22,7 +22,7 @@ from regard.presets import preset
         ({"model": {"d_model": 10, "heads": 3}}, "d_model 10 is not a multiple of heads 3"),
         ({"model": {"positions": "sinusoid"}}, "model.positions: .*'sinusoidal'.*, not 'sinusoid'"),
         ({"model": {"positions": "rotary", "d_k": 5}}, "d_k must be even, not 5"),
-        ({"model": {"positions": "words", "d_model": 18, "heads": 2}}, "18 is no multiple of 4"),
+        ({"model": {"architecture": "recurrent", "next_word": True}}, "a recurrent model has no next_word"),
         ({"model": {"source_vocabulary": 9, "share_embeddings": True}}, "two vocabularies"),
         ({"model": {"kernel": 5}}, "a transformer model has no kernel; leave it out"),
         ({"model": {"architecture": "recurrent", "heads": 4}}, "a recurrent model has no heads; leave it out"),

@@ -71,9 +71,8 @@ class ModelConfig(Frozen):
     dropout: Rate = 0.1
     """On every sub-layer's output and on embeddings plus positions (section 5.4); nowhere else, as in the paper."""
 
-    positions: Literal["sinusoidal", "words", "learned", "rotary", "relative", "none"] = "sinusoidal"
-    """sinusoidal: section 3.5. words: half of it for the number of the token, half for that of the word, so that a
-    parser need not learn to count. learned: Table 3 row E. rotary: Su et al., 2021, on the queries and keys of
+    positions: Literal["sinusoidal", "learned", "rotary", "relative", "none"] = "sinusoidal"
+    """sinusoidal: section 3.5. learned: Table 3 row E. rotary: Su et al., 2021, on the queries and keys of
     self-attention. relative: Shaw et al., 2018, a learned key for each distance. none: to show that order is lost.
     ConvS2S learns them unless told otherwise, as its paper does."""
     max_length: Annotated[int, Field(ge=1, le=1 << 20)] = 1024
@@ -88,6 +87,9 @@ class ModelConfig(Frozen):
     """relu: equation 2. gelu: Hendrycks and Gimpel, 2016. silu: Ramachandran et al., 2017."""
     score: Literal["scaled", "unscaled", "additive"] = "scaled"
     """scaled: equation 1. unscaled: the same without 1/sqrt(d_k) (section 3.2.1). additive: Bahdanau et al., 2015."""
+    next_word: bool = False
+    """Show the decoder what the encoder made of the word whose turn it is: hard alignment (Aharoni and Goldberg, 2017),
+    for parsers, whose output has a symbol for each word of the source."""
     neighbours: Annotated[int, Field(ge=0, le=1 << 20)] = 0
     """Restrict self-attention to a neighbourhood of this size around each position (section 4); 0 for none."""
 
@@ -145,10 +147,6 @@ class ModelConfig(Frozen):
     def _check(self) -> Self:
         if self.positions == "rotary" and self.d_k % 2:
             raise ValueError(f"rotary positions turn pairs of dimensions, so d_k must be even, not {self.d_k}")
-        if self.positions == "words" and self.d_model % 4:
-            raise ValueError(
-                f"tokens and words have half of d_model each, in pairs; {self.d_model} is no multiple of 4"
-            )
         if self.share_embeddings and self.source_vocabulary is not None:
             raise ValueError("two vocabularies can't share one embedding; leave out share_embeddings")
         self._check_architecture()

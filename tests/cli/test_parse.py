@@ -47,9 +47,9 @@ def test_the_model_knows_which_tokens_are_words(place: Path) -> None:
         Subwords.from_bytes(saved.subwords["source.subwords.model"], ""),
     )
     weights = saved.model.state_dict()
-    targets = [symbols.names[number] for number in weights["embed_target.positions.word_V"].nonzero()[:, 0]]
+    targets = [symbols.names[number] for number in weights["next_word.target_V"].nonzero()[:, 0]]
     assert set(targets) == {"DT", "NN", "VBD", "IN", ".", "NNS", "VBP", "PRP", "UH"}
-    sources = weights["embed_source.positions.word_V"]
+    sources = weights["next_word.source_V"]
     for text, count in (("The cat sat on the mat .", 7), ("개 \u05d0 e\u0301 🐈", 4)):
         assert sources[pieces.encode([text])[0]].sum() == count
 

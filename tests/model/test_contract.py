@@ -28,7 +28,7 @@ CHOICES = {
     for choice in product(POSITIONS, ("post", "pre"), ("scaled", "unscaled", "additive"), (0, 4))
     for positions, norm, score, neighbours in [choice]
 } | {
-    "words": {**SMALL, "positions": "words", "source_vocabulary": 50},
+    "next word": {**SMALL, "next_word": True, "source_vocabulary": 50},
     "separate vocabularies": {**SMALL, "source_vocabulary": 50},
     "untied": {**SMALL, "tie_projection": False, "share_embeddings": False},
     "gelu": {**SMALL, "activation": "gelu"},
@@ -178,5 +178,5 @@ def test_training_reaches_every_parameter(model: Seq2Seq) -> None:
     features = trained.features(SOURCE, TARGET)
     trained.logits(features).logsumexp(-1).sum().backward()
     for name, parameter in trained.named_parameters():
-        if parameter.requires_grad:  # which tokens begin words is known
+        if parameter.requires_grad:  # which tokens are words is known
             assert parameter.grad is not None and parameter.grad.isfinite().all(), name

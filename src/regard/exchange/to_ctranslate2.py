@@ -37,6 +37,7 @@ def inconvertible(config: ModelConfig) -> str | None:
         f"it is {config.architecture}, not a Transformer": config.architecture != "transformer",
         f"its positions are {config.positions}": config.positions not in ("sinusoidal", "learned"),
         f"the scores of its attention are {config.score}": config.score != "scaled",
+        "its decoder is shown the next word": config.next_word,
         "its attention is restricted to neighbours": config.neighbours > 0,
         f"its encoder has {config.mixing} layers": config.mixing != "attention",
         "its d_k and d_v are not d_model / heads": not config.d_k == config.d_v == config.d_model / config.heads,

@@ -68,6 +68,7 @@ def inexpressible(config: ModelConfig) -> str | None:
         f"it has {config.positions} positions": config.positions != "sinusoidal",
         "it normalises before its sub-layers": config.norm != "post",
         f"its attention has {config.score} scores": config.score != "scaled",
+        "its decoder is shown the next word": config.next_word,
         "its attention is restricted to neighbours": config.neighbours > 0,
         f"its encoder has {config.mixing} layers": config.mixing != "attention",
         "its d_k and d_v are not d_model / heads": not config.d_k == config.d_v == config.d_model / config.heads,

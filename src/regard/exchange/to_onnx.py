@@ -107,8 +107,8 @@ def graphless(config: ModelConfig) -> str | None:
         return f"it is {config.architecture}, not a Transformer"
     if config.mixing == "state-space":
         return "its encoder has state-space layers"
-    if config.positions == "words":
-        return "its positions count words"
+    if config.next_word:
+        return "its decoder is shown the next word"
     return None
 
 
@@ -142,7 +142,7 @@ class _Step(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor]:
         pasts = tuple(_Past.of(pair) for pair in _layers(past_key_LBHPK, past_value_LBHPV))
         memories = tuple(_layers(memory_key_LBHSK, memory_value_LBHSV))
-        features_BTD, caches, _ = self.model._decode(tokens_BT, pasts, memories, mask_BS, weights=True)
+        features_BTD, caches, _, _ = self.model._decode(tokens_BT, pasts, memories, mask_BS, None, weights=True)
         return self.model.logits(features_BTD), *_stacked([cache.content for cache in caches])
 
 

@@ -11,31 +11,26 @@ from torch import Tensor, nn
 
 from regard.config import ModelConfig
 from regard.model.dropout import Dropout
-from regard.model.positions import LearnedPositions, Sinusoids, WordPositions
+from regard.model.positions import LearnedPositions, Sinusoids
 from regard.model.seq2seq import Seq2Seq
 
 
 class Embed(nn.Module):
     """Tokens times sqrt(d_model) (section 3.4), plus positions (section 3.5), then dropout (section 5.4)."""
 
-    def __init__(self, config: ModelConfig, *, positions: str, scaled: bool, source: bool) -> None:
+    def __init__(self, config: ModelConfig, *, positions: str, scaled: bool) -> None:
         super().__init__()
         self.scale = math.sqrt(config.d_model) if scaled else 1.0
         self.dropout = Dropout(config.dropout)
         self.positions: nn.Module | None = None  # rotary and relative positions enter in attention instead
         if positions == "sinusoidal":
             self.positions = Sinusoids(config.d_model)
-        elif positions == "words":
-            vocabulary = config.source_vocabulary or config.vocabulary if source else config.vocabulary
-            self.positions = WordPositions(vocabulary, config.d_model, source=source)
         elif positions == "learned":
             self.positions = LearnedPositions(config.max_length, config.d_model)
 
-    def forward(self, tokens_BT: Tensor, weight_VD: Tensor, start: int = 0, passed_B: Tensor | None = None) -> Tensor:
+    def forward(self, tokens_BT: Tensor, weight_VD: Tensor, start: int = 0) -> Tensor:
         x_BTD = F.embedding(tokens_BT, weight_VD) * self.scale
-        if isinstance(self.positions, WordPositions):
-            x_BTD = x_BTD + self.positions(start, tokens_BT, passed_B)
-        elif self.positions is not None:
+        if self.positions is not None:
             x_BTD = x_BTD + self.positions(start, start + tokens_BT.shape[1])
         dropped: Tensor = self.dropout(x_BTD)
         return dropped
@@ -53,8 +48,8 @@ class Embedded(Seq2Seq):
             None if config.share_embeddings else _embedding(config.source_vocabulary or config.vocabulary, size)
         )
         self.untied_VD = None if config.tie_projection else _embedding(config.vocabulary, size)
-        self.embed_source = Embed(config, positions=positions, scaled=scaled, source=True)
-        self.embed_target = Embed(config, positions=positions, scaled=scaled, source=False)
+        self.embed_source = Embed(config, positions=positions, scaled=scaled)
+        self.embed_target = Embed(config, positions=positions, scaled=scaled)
 
     @property
     def projection_VD(self) -> Tensor:
@@ -64,9 +59,9 @@ class Embedded(Seq2Seq):
         embedded: Tensor = self.embed_source(source_BS, self.embedding_VD if self.source_VD is None else self.source_VD)
         return embedded
 
-    def embedded_target(self, target_BT: Tensor, start: int = 0, passed_B: Tensor | None = None) -> Tensor:
-        """`start` is the position of the first token; where words are counted, `passed_B` of them came before it."""
-        embedded: Tensor = self.embed_target(target_BT, self.embedding_VD, start, passed_B)
+    def embedded_target(self, target_BT: Tensor, start: int = 0) -> Tensor:
+        """`start` is the position of the first token."""
+        embedded: Tensor = self.embed_target(target_BT, self.embedding_VD, start)
         return embedded
 
 

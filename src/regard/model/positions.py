@@ -1,13 +1,11 @@
-"""Where a token stands: sinusoids (section 3.5), also of words, learned positions (Table 3 row E), rotary and relative
-positions.
+"""Where a token stands: sinusoids (section 3.5), learned positions (Table 3 row E), rotary and relative positions.
 
-Shapes: B sentences, V vocabulary, H heads, T and S positions, D = d_model, K = d_k, R relative distances.
+Shapes: B sentences, H heads, T and S positions, D = d_model, K = d_k, R relative distances.
 """
 
 from functools import cache
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from regard.errors import UserError
@@ -39,36 +37,6 @@ class Sinusoids(nn.Module):
         if stop <= len(self.table_TD):
             return self.table_TD[start:stop]
         return sinusoids(start, stop, self.size).to(self.table_TD)
-
-
-class WordPositions(nn.Module):
-    """Sinusoids, in one half of the number of the token, in the other of the number of the word.
-
-    A token of the source has the number of its own word, one of the target that of the word which is written next. So
-    where the target has a symbol for each word, as a linearised tree has, the decoder finds its next word in the source
-    by the number that it has itself.
-    """
-
-    def __init__(self, vocabulary: int, size: int, *, source: bool) -> None:
-        super().__init__()
-        self.first = -1 if source else 0
-        self.sinusoids = Sinusoids(size // 2)
-        self.word_V = nn.Parameter(torch.zeros(vocabulary), requires_grad=False)
-        """1 for a token that begins a word or stands for one. Known, not learned, but kept with what is."""
-
-    def words(self, tokens_BT: Tensor) -> Tensor:
-        """How many words have begun with each token."""
-        return self.word_V[tokens_BT].cumsum(1).long()
-
-    def forward(self, start: int, tokens_BT: Tensor, passed_B: Tensor | None) -> Tensor:
-        """`passed_B` words came before position `start`; none, if None."""
-        stop = start + tokens_BT.shape[1]
-        number_BT = self.words(tokens_BT) + self.first
-        if passed_B is not None:
-            number_BT = number_BT + passed_B[:, None]
-        table_TD = self.sinusoids(0, stop + 1)
-        word_BTD = F.embedding(number_BT.clamp(min=0), table_TD)
-        return torch.cat((table_TD[start:stop].expand_as(word_BTD), word_BTD), dim=-1)
 
 
 class LearnedPositions(nn.Module):

@@ -16,7 +16,7 @@ from regard.model.cache import Cache, KeyValue
 from regard.model.embedding import Embedded, initialise
 from regard.model.layers import DecoderLayer, EncoderLayer
 from regard.model.masks import not_padding
-from regard.model.positions import WordPositions
+from regard.model.next_word import NextWord, Turn
 from regard.model.seq2seq import Attentions, DecoderState, Memory
 
 
@@ -34,8 +34,8 @@ class TransformerState:
     """None where no source is padded, as a single one never is."""
     beams: int = 1
     """Rows for each source."""
-    words_B: Tensor | None = None
-    """How many words each row has written, where they are counted."""
+    turn: Turn | None = None
+    """Which word comes next in each row, where the decoder is shown it."""
 
     @property
     def length(self) -> int:
@@ -44,11 +44,12 @@ class TransformerState:
     def select(self, rows: Tensor) -> Self:
         sources, beams = sources_of(rows // self.beams)
         memories, mask_BS = self.memories, self.mask_BS
+        turn = None if self.turn is None else self.turn.select(rows)
         if not torch.equal(sources, torch.arange(len(memories[0].key_BHSK), device=sources.device)):
             memories = tuple(memory.select(sources) for memory in memories)
             mask_BS = mask_BS.index_select(0, sources) if mask_BS is not None else None
-        words_B = None if self.words_B is None else self.words_B.index_select(0, rows)
-        return type(self)(tuple(cache.select(rows) for cache in self.caches), memories, mask_BS, beams, words_B)
+            turn = None if turn is None else turn.of(sources)
+        return type(self)(tuple(cache.select(rows) for cache in self.caches), memories, mask_BS, beams, turn)
 
 
 class Transformer(Embedded):
@@ -61,6 +62,9 @@ class Transformer(Embedded):
         pre = config.norm == "pre"
         self.encoder_norm = nn.LayerNorm(config.d_model) if pre else nn.Identity()
         self.decoder_norm = nn.LayerNorm(config.d_model) if pre else nn.Identity()
+        self.next_word = (
+            NextWord(config.source_vocabulary or config.vocabulary, config.vocabulary) if config.next_word else None
+        )
         self.apply(initialise)
 
     def encode(self, source_BS: Tensor) -> Memory:
@@ -68,25 +72,27 @@ class Transformer(Embedded):
 
     def features(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:
         memory = self.encode(source_BS)
-        return self._decode(target_BT, None, self._memories(memory), memory.mask_BS, weights=False)[0]
+        return self._decode(target_BT, None, self._memories(memory), memory.mask_BS, Turn.first(memory), weights=False)[
+            0
+        ]
 
     def start(self, memory: Memory, max_length: int) -> TransformerState:
         caches = tuple(Cache() for _ in self.decoder)
         mask_BS = None if bool(memory.mask_BS.all()) else memory.mask_BS
-        return TransformerState(caches, self._memories(memory), mask_BS)
+        return TransformerState(caches, self._memories(memory), mask_BS, turn=Turn.first(memory))
 
     def advance(self, tokens_BT: Tensor, state: DecoderState) -> tuple[Tensor, TransformerState]:
         assert isinstance(state, TransformerState)
-        words_B, (memories, mask_BS) = state.words_B, (state.memories, state.mask_BS)
-        features_BTD, caches, _ = self._decode(tokens_BT, state.caches, memories, mask_BS, words_B, weights=False)
-        if isinstance(self.embed_target.positions, WordPositions):
-            written_B = self.embed_target.positions.words(tokens_BT)[:, -1]
-            words_B = written_B if words_B is None else words_B + written_B
-        return self.logits(features_BTD), TransformerState(caches, memories, mask_BS, state.beams, words_B)
+        features_BTD, caches, _, turn = self._decode(
+            tokens_BT, state.caches, state.memories, state.mask_BS, state.turn, weights=False
+        )
+        return self.logits(features_BTD), TransformerState(caches, state.memories, state.mask_BS, state.beams, turn)
 
     def attentions(self, source_BS: Tensor, target_BT: Tensor) -> Attentions:
         memory, encoder = self._encode(source_BS, weights=True)
-        _, _, pairs = self._decode(target_BT, None, self._memories(memory), memory.mask_BS, weights=True)
+        _, _, pairs, _ = self._decode(
+            target_BT, None, self._memories(memory), memory.mask_BS, Turn.first(memory), weights=True
+        )
         decoder, cross = zip(*pairs, strict=True)
         return Attentions(tuple(encoder), decoder, cross)
 
@@ -98,7 +104,10 @@ class Transformer(Embedded):
             x_BSD, weights_BHSS = layer(x_BSD, mask_BS, weights=weights)
             if weights_BHSS is not None:
                 recorded.append(weights_BHSS)
-        return Memory(self.encoder_norm(x_BSD), mask_BS), recorded
+        encoded_BSD = self.encoder_norm(x_BSD)
+        if self.next_word is not None:
+            return self.next_word.remember(encoded_BSD, source_BS, mask_BS), recorded
+        return Memory(encoded_BSD, mask_BS), recorded
 
     def _memories(self, memory: Memory) -> tuple[KeyValue, ...]:
         layers: Iterable[DecoderLayer] = self.decoder  # type: ignore[assignment]  # a ModuleList forgets the kind
@@ -110,15 +119,19 @@ class Transformer(Embedded):
         caches: tuple[Cache, ...] | None,
         memories: tuple[KeyValue, ...],
         mask_BS: Tensor | None,
-        passed_B: Tensor | None = None,
+        turn: Turn | None,
         *,
         weights: bool,
-    ) -> tuple[Tensor, tuple[Cache, ...], list[tuple[Tensor, Tensor]]]:
-        x_BTD = self.embedded_target(target_BT, caches[0].length if caches else 0, passed_B)
+    ) -> tuple[Tensor, tuple[Cache, ...], list[tuple[Tensor, Tensor]], Turn | None]:
+        x_BTD = self.embedded_target(target_BT, caches[0].length if caches else 0)
+        if self.next_word is not None:
+            assert turn is not None, "the memory has no words"
+            word_BTD, turn = self.next_word(turn, target_BT)
+            x_BTD = x_BTD + word_BTD
         grown, recorded = [], []
         for number, layer in enumerate(self.decoder):
             cache = caches[number] if caches else None
             x_BTD, cache, pair = layer(x_BTD, cache, memories[number], mask_BS, weights=weights)
             grown.append(cache)
             recorded.append(pair)
-        return self.decoder_norm(x_BTD), tuple(grown), recorded
+        return self.decoder_norm(x_BTD), tuple(grown), recorded, turn

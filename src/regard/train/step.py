@@ -149,11 +149,8 @@ class Trainer:
             fill(self.average, weights)
 
     def count_words(self, source: Sequence[float], target: Sequence[float]) -> None:
-        """Tell a model whose positions count words which tokens do; see WordPositions."""
-        known = {
-            "embed_source.positions.word_V": torch.tensor(source),
-            "embed_target.positions.word_V": torch.tensor(target),
-        }
+        """Tell a model that is shown the next word which tokens are words; see NextWord."""
+        known = {"next_word.source_V": torch.tensor(source), "next_word.target_V": torch.tensor(target)}
         for group in (self.parameters, self.average or {}):
             fill({name: group[name] for name in known if name in group}, known)
 
