@@ -5,6 +5,15 @@ import torch.nn.functional as F
 from regard.model.linear import FEW, LARGE, MANY, MIDDLING, Linear, linear, training_linear
 
 
+@pytest.fixture(autouse=True, params=["torch", "onednn"])
+def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Either library, whichever this processor would be given."""
+    onednn = request.param == "onednn"
+    if onednn and not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+        pytest.skip("this torch has no oneDNN")
+    monkeypatch.setattr("regard.model.linear._available", lambda: onednn)
+
+
 @pytest.mark.parametrize("shape", [(MANY, 64), (2, MANY, 64), (3, 1, 64), (0, 64), (MANY - 1, 64)], ids=str)
 def test_values_and_gradients_are_torchs(shape: tuple[int, ...]) -> None:
     torch.manual_seed(0)
