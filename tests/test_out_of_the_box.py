@@ -6,9 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import regard
+from regard.cli.parse import DEFAULT as PARSER
 from regard.files import check_manifest
 from regard.model.bundled import DEFAULT, located
+from regard.text.trees import read_trees, tags, words
 
 EVERYDAY = (
     *("where is the station", "I am tired. Where is my bed?", "Teh train is late.", ""),
@@ -17,7 +21,11 @@ EVERYDAY = (
 
 
 def translate(*arguments: str, given: str = "") -> str:
-    command = [sys.executable, "-m", "regard", "translate", *arguments]
+    return regard_says("translate", *arguments, given=given)
+
+
+def regard_says(*arguments: str, given: str = "") -> str:
+    command = [sys.executable, "-m", "regard", *arguments]
     done = subprocess.run(command, input=given, capture_output=True, text=True, encoding="utf-8", check=False)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
@@ -38,6 +46,26 @@ def test_everyday_lines_come_out_as_many_as_went_in() -> None:
     assert lines[3]["text"] == ""
 
 
+def test_a_sentence_as_a_tree() -> None:
+    (line,) = regard_says("parse", "The cat sat on the mat.").splitlines()
+    (tree,) = read_trees([line], "out")
+    assert (tree.label, words(tree), tags(tree)) == (
+        "S",
+        ["The", "cat", "sat", "on", "the", "mat", "."],
+        ["DT", "NN", "VBD", "IN", "DT", "NN", "."],
+    )
+    assert "(PP (IN on) (NP (DT the) (NN mat)))" in line
+
+
+def test_lines_of_any_script_are_trees_over_their_words() -> None:
+    found = regard_says("parse", given="".join(f"{line}\n" for line in EVERYDAY)).splitlines()
+    assert len(found) == len(EVERYDAY) and found[3] == ""
+    for line, one in zip(EVERYDAY, found, strict=True):
+        if line:
+            (tree,) = read_trees([one], "out")
+            assert "".join(words(tree)) == "".join(line.split())
+
+
 def test_a_page_keeps_its_tags(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text("<p>Where is <b>the station</b>?</p><script>let a = 1;</script>", encoding="utf-8")
@@ -51,8 +79,15 @@ def test_from_python() -> None:
     assert regard.load(DEFAULT).translate(["Where is the station?"]) == ["Wo ist der Bahnhof?"]
 
 
-def test_its_card_says_what_it_is() -> None:
-    folder = located(DEFAULT)
+@pytest.mark.parametrize(
+    ("name", "mentioned"),
+    [
+        (DEFAULT, ("Tatoeba", "CC BY 2.0 FR", "nrefs:7|", "experiments/tatoeba-en-de.toml")),
+        (PARSER, ("CRAFT", "CC BY 3.0", "EVALB", "experiments/craft-parsing.toml")),
+    ],
+)
+def test_its_card_says_what_it_is(name: str, mentioned: tuple[str, ...]) -> None:
+    folder = located(name)
     check_manifest(folder)
     card = (folder / "README.md").read_text(encoding="utf-8")
-    assert all(word in card for word in ("Tatoeba", "CC BY 2.0 FR", "nrefs:7|", "experiments/tatoeba-en-de.toml"))
+    assert all(word in card for word in mentioned)

@@ -38,6 +38,7 @@ def test_the_installed_wheel_translates_offline(tmp_path: Path) -> None:
     regard = tmp_path / "venv/bin/regard"
     offline = {"cwd": tmp_path, "env": {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}}
     assert "Bahnhof" in run(*cut_off, regard, "translate", "Where is the station?", **offline)
+    assert "(NN cat)" in run(*cut_off, regard, "parse", "The cat sat on the mat.", **offline)
     assert "station" in run(
         *cut_off, regard, "translate", "--model", DEFAULT, "--to", "en", "Wo ist der Bahnhof?", **offline
     )
