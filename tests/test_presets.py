@@ -75,10 +75,10 @@ LINEAGE = {
 }  # fmt: skip
 
 
-PARSING = ("parsing-wsj", "parsing-semi", "parsing-small")
+PAPERS_PARSERS = ("parsing-wsj", "parsing-semi")
 
 
-@pytest.mark.parametrize("name", PARSING[:2])
+@pytest.mark.parametrize("name", PAPERS_PARSERS)
 def test_parsers_are_as_table_4_has_them(name: str) -> None:
     found = preset(name)
     assert (found.decode.beam, found.decode.alpha, found.decode.extra_length) == (21, 0.3, 300)
@@ -87,7 +87,7 @@ def test_parsers_are_as_table_4_has_them(name: str) -> None:
 
 
 def test_every_preset_is_valid_and_listed() -> None:
-    assert {"base", "big", "tiny", "small", *ROWS, *LINEAGE, *PARSING} == set(preset_names())
+    assert {"base", "big", "tiny", "small", *ROWS, *LINEAGE, *PAPERS_PARSERS, "parsing-small"} == set(preset_names())
     for name in preset_names():
         assert isinstance(preset(name), Config)
 

@@ -2,9 +2,13 @@
 
 # ruff: noqa: F811
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import torch
 from tests.cli.command import Run, folder, saved, sentences, subwords, translator  # noqa: F401
 
 from regard.model.saved import load_model
@@ -19,6 +23,7 @@ TREES = """\
 (FRAG (UH 네) (. .))
 """
 LINES = "The cat sat on the mat .\n\n개 \u05d0 e\u0301 🐈\nDogs bark.\n"
+SMALL = "model.encoder_layers=1 model.decoder_layers=1 model.d_model=32 model.d_ff=32 model.heads=2"
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +34,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "dev.mrg").write_text(TREES, encoding="utf-8")
     prepare = f"--task parsing --train {place}/trees.mrg --valid {place}/dev.mrg --vocabulary 320 --out {place}/data"
     train = f"--preset parsing-small --data {place}/data --out {place}/run"
-    settings = "model.encoder_layers=1 model.decoder_layers=1 model.d_model=32 model.d_ff=32 model.heads=2"
-    settings += " model.dropout=0 train.steps=60 train.batch_tokens=512 train.warmup=20 train.peak_rate=0.01"
+    settings = f"{SMALL} model.dropout=0 train.steps=60 train.batch_tokens=512 train.warmup=20 train.peak_rate=0.01"
     with pytest.MonkeyPatch.context() as patch:
         code, _, err = Run(patch, "prepare")(*prepare.split(), "--keep-duplicates", "--cores", "1")
         assert code == 0, err
@@ -52,6 +56,30 @@ def test_the_model_knows_which_tokens_are_words(place: Path) -> None:
     sources = weights["next_word.source_V"]
     for text, count in (("The cat sat on the mat .", 7), ("개 \u05d0 e\u0301 🐈", 4)):
         assert sources[pieces.encode([text])[0]].sum() == count
+
+
+def test_which_tokens_are_words_is_known_to_all_processes_and_averages(place: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "regard"]
+    command += ["train", "--preset", "parsing-small", "--data", f"{place}/data", "--out", f"{tmp_path}/run"]
+    settings = f"{SMALL} train.steps=2 train.sharding=fsdp train.moving_average=0.5"
+    command += [word for setting in settings.split() for word in ("--set", setting)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    ours, theirs = (load_model(run / "run" / "model").model.state_dict() for run in (tmp_path, place))
+    for name in ("next_word.source_V", "next_word.target_V"):
+        assert torch.equal(ours[name], theirs[name]) and theirs[name].any()
+
+
+def test_translation_has_no_next_word(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for side in ("en", "de"):
+        (tmp_path / f"train.{side}").write_text("".join(f"Der Satz {number} 문장.\n" for number in range(99)))
+    prepare = f"--train {tmp_path}/train.en {tmp_path}/train.de --vocabulary 300 --cores 1 --out {tmp_path}/data"
+    code, _, err = Run(monkeypatch, "prepare")(*prepare.split())
+    assert code == 0, err
+    train = f"--preset tiny --data {tmp_path}/data --out {tmp_path}/run --set model.next_word=true"
+    code, _, err = Run(monkeypatch, "train")(*train.split())
+    assert code == 2 and "model.next_word is for parsers" in err and not (tmp_path / "run").exists()
 
 
 def test_the_model_says_that_it_is_a_parser(place: Path) -> None:

@@ -82,6 +82,18 @@ def test_no_thread_outlives_the_group(fifty: Config, digits: Path, tmp_path: Pat
     assert done.returncode == 0, done.stderr
 
 
+def test_no_thread_outlives_the_group_of_a_run_that_was_stopped(fifty: Config, digits: Path, tmp_path: Path) -> None:
+    stopped = """
+import os, signal, regard.train.loop as loop
+class Stops(loop.Silence):
+    def step(self, number, update):
+        os.kill(os.getpid(), signal.SIGTERM)
+""" + CODE.replace("Path(sys.argv[3]))", "Path(sys.argv[3]), observer=Stops())")
+    done = torchrun(fifty, digits, tmp_path / "run", code=ENDED + stopped)
+    assert done.returncode != 0 and "with everything saved" in done.stderr
+    assert "AssertionError" not in done.stderr
+
+
 @pytest.mark.parametrize("sharding", ["ddp", "fsdp"])
 def test_two_processes_equal_one_that_accumulates(
     fifty: Config, alone: Path, data: Prepared, digits: Path, tmp_path: Path, sharding: str
@@ -89,6 +101,7 @@ def test_two_processes_equal_one_that_accumulates(
     config = with_train(fifty, sharding=sharding)
     done = torchrun(config, digits, tmp_path / "two", code=UNDIVIDED * (sharding == "fsdp") + CODE)
     assert done.returncode == 0, done.stderr
+    assert "FutureWarning" not in done.stderr
     assert losses(tmp_path / "two") == pytest.approx(losses(alone), abs=1e-4)
     ours = checkpoint.load(checkpoint.folder(tmp_path / "two" / "checkpoints", 50))
     theirs = checkpoint.load(checkpoint.folder(alone / "checkpoints", 50))

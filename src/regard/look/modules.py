@@ -1,14 +1,14 @@
 """ES modules as one script, so that a browser asks once instead of twenty times.
 
 Each module becomes a function, called at once, after those of the modules that it imports; what it exports is kept by
-its address. So modules import by name only, and export functions, classes and constants.
+its address. So modules import by name only, not in circles, and export functions, classes and constants.
 """
 
 import re
 from collections.abc import Mapping
 from pathlib import Path
 
-_IMPORT = re.compile(r'^import (\{[^}]*\}) from "(\.|/\w+)/([\w-]+\.js)";\n', re.MULTILINE)
+_IMPORT = re.compile(r'^import (\{(?:[^}](?! as ))*\}) from "(\.|/\w+)/([\w-]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
 
 
@@ -34,6 +34,7 @@ def _join(address: str, folders: Mapping[str, Path], done: dict[str, str]) -> st
         return f'const {found[1]} = modules["{other}"];\n'
 
     body = _EXPORT.sub(r"\1", _IMPORT.sub(imported, text))
-    names = f"{{ {', '.join(name for _, name in _EXPORT.findall(text))} }}"
+    assert not re.search(r"^(import|export)\b", body, re.MULTILINE), f"{address}: has a form that can't be joined"
+    names = f"{{ {', '.join(export for _, export in _EXPORT.findall(text))} }}"
     done[address] = f'modules["{address}"] = (() => {{\n{body}return {names};\n}})();\n'
     return names

@@ -52,12 +52,12 @@ def training_linear(x: Tensor, weight_MD: Tensor, bias_M: Tensor | None = None) 
 
 def _serves(x: Tensor, weight_MD: Tensor) -> bool:
     return (
-        x.device.type == "cpu"
+        not torch.compiler.is_compiling()
+        and x.device.type == "cpu"
         and x.dtype == weight_MD.dtype == torch.float32
         and x.numel() > 0
         and _available()
         and not torch.is_autocast_enabled("cpu")
-        and not torch.compiler.is_compiling()
     )
 
 

@@ -3,8 +3,8 @@
 A linearised tree has a symbol for each word of its sentence, in order. So how many words are written says which comes
 next, and nobody need learn to count: what the encoder made of it is added to the decoder's input.
 
-Shapes: B sentences, S source positions, N words, and at least one more, R rows (some for each sentence, side by side),
-T target positions, D = d_model, V vocabulary.
+Shapes: B sentences, S source positions, N = S + 1 words, of which those beyond the last are EOS, R rows (some for each
+sentence, side by side), T target positions, D = d_model, V vocabulary.
 """
 
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ class NextWord(nn.Module):
     def remember(self, encoded_BSD: Tensor, source_BS: Tensor, mask_BS: Tensor) -> WordMemory:
         """The memory of a source, with its words."""
         place_S = torch.arange(source_BS.shape[1], device=source_BS.device)
-        last_B1 = mask_BS.sum(1, keepdim=True) - 1
+        last_B1 = (mask_BS.sum(1, keepdim=True) - 1).clamp(min=0)
         begin_BS = torch.where(self.source_V[source_BS] > 0, place_S, last_B1).sort(dim=1).values
         which_BND = torch.cat((begin_BS, last_B1), dim=1)[:, :, None].expand(-1, -1, encoded_BSD.shape[2])
         return WordMemory(encoded_BSD, mask_BS, encoded_BSD.gather(1, which_BND))
@@ -69,7 +69,7 @@ class NextWord(nn.Module):
         """The word that comes after each target token: R, T, D. And how far the rows have come then."""
         word_BND = turn.word_BND
         (B, N, D), (R, T) = word_BND.shape, target_RT.shape
-        written_RT = turn.written_R[:, None] + self.target_V[target_RT].cumsum(1).long()
+        written_RT = turn.written_R[:, None] + (self.target_V[target_RT] > 0).cumsum(1)
         which_BM = written_RT.clamp(max=N - 1).view(B, R // B * T) if B else written_RT
         shown_RTD = word_BND.gather(1, which_BM[:, :, None].expand(-1, -1, D)).view(R, T, D)
         return shown_RTD, Turn(word_BND, written_RT[:, -1])

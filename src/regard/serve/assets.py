@@ -37,20 +37,21 @@ class Assets:
         self.tags = {address: f'"{hashlib.sha256(content).hexdigest()}"' for address, content in self.contents.items()}
 
     async def index(self, request: Request) -> Response:
-        """The page itself, whose policy lets the one script pass that stands in it."""
-        response = self._file(request, INDEX)
-        response.headers[POLICY] = self.policy
-        return response
+        """The page itself."""
+        return self._file(request, INDEX)
 
     async def file(self, request: Request) -> Response:
         """What stands at this address."""
-        return self._file(request, request.url.path)
+        return self._file(request, request.scope["path"])
 
     def _file(self, request: Request, address: str) -> Response:
         """A file, or that the browser has it already."""
         if address not in self.contents:
             raise HTTPException(404)
         headers = {"ETag": self.tags[address], "Cache-Control": "no-cache"}
-        if self.tags[address] in request.headers.get("If-None-Match", ""):
+        if address == INDEX:
+            headers[POLICY] = self.policy  # which lets the one script pass that stands in it
+        known = request.headers.get("If-None-Match", "")
+        if self.tags[address] in known or known.strip() == "*":
             return Response(status_code=304, headers=headers)
         return Response(self.contents[address], media_type=mimetypes.guess_type(address)[0], headers=headers)

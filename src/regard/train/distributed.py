@@ -2,6 +2,7 @@
 
 import gc
 import os
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -77,11 +78,21 @@ def join() -> Iterator[World]:
     dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=TIMEOUT)
     try:
         yield World(rank, size, device)
+    except BaseException as error:
+        _let_go(error)
+        raise
     finally:
         # Whoever holds the group last ends its threads. A model must not: it would wait for them while it keeps Python
         # to itself, and they for Python, to let go of their last tensors.
         gc.collect()
         dist.destroy_process_group()
+
+
+def _let_go(error: BaseException | None) -> None:
+    """Clear what the calls that an exception ended still hold: a model, among other things."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
 
 
 _PLACE = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0"}
@@ -94,8 +105,9 @@ def spread(objective: nn.Module, world: World, sharding: str) -> nn.Module:
     if world.size == 1:
         return objective
     if sharding == "ddp":
-        # Buffers are tables, the same everywhere: none need be sent around before every step.
-        return DistributedDataParallel(objective, gradient_as_bucket_view=True, broadcast_buffers=False)
+        wrapped = DistributedDataParallel(objective, gradient_as_bucket_view=True)
+        wrapped.broadcast_buffers = False  # they are tables, the same everywhere: none need be sent before every step
+        return wrapped
     for module in objective.modules():
         if isinstance(module, nn.ModuleList):
             for layer in module:

@@ -130,7 +130,7 @@ class _Run:
         self.belongings = Belongings(config, subword_files(data), data.languages, data.config.form)
         self.trainer = Trainer(config.model, config.train, world)
         if config.model.next_word:
-            self.trainer.count_words(word_beginnings(data.source_subwords), word_beginnings(data.target_subwords))
+            self.trainer.mark_words(word_beginnings(data.source_subwords), word_beginnings(data.target_subwords))
         self.batches = Batches(data.train, batch_tokens=config.train.batch_tokens, seed=config.train.seed)
         _check_positions(config.model, data)
         self.progress = Progress(data=fingerprint(data.directory))

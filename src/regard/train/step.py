@@ -148,11 +148,12 @@ class Trainer:
         if self.average is not None:
             fill(self.average, weights)
 
-    def count_words(self, source: Sequence[float], target: Sequence[float]) -> None:
+    def mark_words(self, source: Sequence[float], target: Sequence[float]) -> None:
         """Tell a model that is shown the next word which tokens are words; see NextWord."""
         known = {"next_word.source_V": torch.tensor(source), "next_word.target_V": torch.tensor(target)}
-        for group in (self.parameters, self.average or {}):
-            fill({name: group[name] for name in known if name in group}, known)
+        for group in (self.parameters, self.average):
+            if group is not None:
+                fill({name: group[name] for name in known}, known)
 
     def evaluated_weights(self) -> Mapping[str, Tensor]:
         """The weights that are used in the end: the moving average if there is one."""
