@@ -74,7 +74,7 @@ def test_which_tokens_are_words_is_known_to_all_processes_and_averages(place: Pa
 def test_translation_has_no_next_word(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for side in ("en", "de"):
         (tmp_path / f"train.{side}").write_text("".join(f"{side} {number} 문장.\n" for number in range(99)))
-    prepare = f"--train {tmp_path}/train.en {tmp_path}/train.de --vocabulary 300 --cores 1 --out {tmp_path}/data"
+    prepare = f"--train {tmp_path}/train.en {tmp_path}/train.de --vocabulary 280 --cores 1 --out {tmp_path}/data"
     code, _, err = Run(monkeypatch, "prepare")(*prepare.split())
     assert code == 0, err
     train = f"--preset tiny --data {tmp_path}/data --out {tmp_path}/run --set model.next_word=true"
