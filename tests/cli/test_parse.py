@@ -71,17 +71,6 @@ def test_which_tokens_are_words_is_known_to_all_processes_and_averages(place: Pa
         assert torch.equal(ours[name], theirs[name]) and theirs[name].any()
 
 
-def test_translation_has_no_next_word(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for side in ("en", "de"):
-        (tmp_path / f"train.{side}").write_text("".join(f"{side} {number} 문장.\n" for number in range(99)))
-    prepare = f"--train {tmp_path}/train.en {tmp_path}/train.de --vocabulary 280 --cores 1 --out {tmp_path}/data"
-    code, _, err = Run(monkeypatch, "prepare")(*prepare.split())
-    assert code == 0, err
-    train = f"--preset tiny --data {tmp_path}/data --out {tmp_path}/run --set model.next_word=true"
-    code, _, err = Run(monkeypatch, "train")(*train.split())
-    assert code == 2 and "model.next_word is for parsers" in err and not (tmp_path / "run").exists()
-
-
 def test_the_model_says_that_it_is_a_parser(place: Path) -> None:
     assert json.loads((place / "run" / "model" / "config.json").read_text())["task"] == "parsing"
     assert (place / "run" / "model" / "target.symbols.txt").is_file()

@@ -451,3 +451,9 @@ def test_memory_does_not_grow(unbroken: Path, data: Prepared, tmp_path: Path) ->
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True, timeout=300)
     early, late = map(int, done.stdout.split())
     assert late - early < 5 << 20, f"{(late - early) / 2**20:.1f} MiB more after 1,500 steps more"
+
+
+def test_translation_has_no_next_word(config: Config, data: Prepared) -> None:
+    shown = config.model_copy(update={"model": config.model.model_copy(update={"next_word": True})})
+    with pytest.raises(UserError, match="next_word is for parsers"):
+        settle(shown, data)
