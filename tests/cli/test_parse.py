@@ -149,6 +149,7 @@ def test_a_smaller_parser_is_still_one(place: Path, monkeypatch: pytest.MonkeyPa
     small = f"{tmp_path}/small"
     code, _, err = Run(monkeypatch, "export")("--model", f"{place}/run/model", "--to", "regard", "--out", small)
     assert code == 0, err
+    assert "BLEU" not in (tmp_path / "small" / "README.md").read_text(encoding="utf-8")
     code, out, _ = Run(monkeypatch, "parse")("--model", small, "Dogs bark.")
     assert code == 0 and b" Dogs)" in out
 

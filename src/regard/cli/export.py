@@ -130,8 +130,12 @@ def _cost(
     model: Path, to: str, quantization: str, text: "_Text | None", lines: int, *, asked: bool
 ) -> tuple[dict[str, Any], str]:
     """What rounding costs in BLEU: as figures, and as a note for the card."""
+    from regard.model.description import load_description
+
     if quantization == "float32" and not asked:
         return {}, ""
+    if text is None and load_description(model).task == "parsing":
+        return {}, "`regard evaluate --model THIS --gold TREES` measures the parser as it is here."
     if text is None:
         return {}, "What rounding costs in BLEU was not measured; `regard export --source FILE --reference FILE` does."
     whole, rounded = _measure(model, to, quantization, text, lines)
