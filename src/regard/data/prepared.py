@@ -26,7 +26,7 @@ from regard.data.report import Report
 from regard.errors import UserError
 from regard.text.subwords import Subwords
 from regard.text.symbols import Symbols
-from regard.text.vocabularies import SHARED, SOURCE, SYMBOLS, TARGET, vocabulary_files
+from regard.text.vocabularies import SHARED, SOURCE, SYMBOLS, TARGET, vocabulary_files, word_beginnings
 
 FORMAT = 1
 DESCRIPTION, REPORT, VALID_TEXTS = "prepared.json", "report.json", "valid.jsonl"
@@ -154,6 +154,11 @@ class Prepared:
         """One for each corpus."""
         valid = description.valid
         self.valid = None if valid is None else Split(directory, valid, description.ids)
+
+    @property
+    def word_beginnings(self) -> tuple[list[float], list[float]]:
+        """1 for each token of the source, and of the target, that begins a word or stands for one."""
+        return word_beginnings(self.source_subwords), word_beginnings(self.target_subwords)
 
     @property
     def vocabularies(self) -> dict[str, bytes]:

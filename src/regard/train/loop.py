@@ -18,7 +18,6 @@ from regard.data.batches import WINDOW, Batches, Step
 from regard.data.prepared import Prepared
 from regard.errors import Failed, Interrupted, UserError
 from regard.files import one_writer, whole_directory
-from regard.text.vocabularies import word_beginnings
 from regard.train import checkpoint
 from regard.train.card import card
 from regard.train.checkpoint import Belongings, Progress
@@ -130,7 +129,7 @@ class _Run:
         self.belongings = Belongings(config, subword_files(data), data.languages, data.config.form)
         self.trainer = Trainer(config.model, config.train, world)
         if config.model.next_word:
-            self.trainer.mark_words(word_beginnings(data.source_subwords), word_beginnings(data.target_subwords))
+            self.trainer.mark_words(*data.word_beginnings)
         self.batches = Batches(data.train, batch_tokens=config.train.batch_tokens, seed=config.train.seed)
         _check_positions(config.model, data)
         self.progress = Progress(data=fingerprint(data.directory))
