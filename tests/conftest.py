@@ -16,6 +16,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background would ignore Ctrl-C
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest first: begun last they would keep one of two processes busy while the other waits."""
+    items.sort(key=lambda item: item.path.name != "test_kill.py")
+
+
 @pytest.fixture(scope="session")
 def corpora() -> Path:
     """The folder of real corpora, which the project does not carry: $REGARD_DATA or ../shared/data."""

@@ -58,6 +58,7 @@ def test_the_model_knows_which_tokens_are_words(place: Path) -> None:
         assert sources[pieces.encode([text])[0]].sum() == count
 
 
+@pytest.mark.slow
 def test_which_tokens_are_words_is_known_to_all_processes_and_averages(place: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "regard"]
     command += ["train", "--preset", "parsing-small", "--data", f"{place}/data", "--out", f"{tmp_path}/run"]

@@ -147,7 +147,7 @@ COUNTS = {
 def test_parameter_counts(name: str) -> None:
     config = preset(name, model={"vocabulary": 37_000})
     with torch.device("meta"):
-        count = sum(parameter.numel() for parameter in build(config).parameters())
+        count = sum(parameter.numel() for parameter in build(config).parameters() if parameter.requires_grad)
     c = config.model
     attention = c.d_model * c.heads * 2 * (c.d_k + c.d_v) + c.heads * (2 * c.d_k + c.d_v) + c.d_model
     feed_forward = 2 * c.d_model * c.d_ff + c.d_ff + c.d_model

@@ -64,22 +64,17 @@ def alone(fifty: Config, data: Prepared, tmp_path: Path) -> Path:
 UNDIVIDED = "from regard.train.step import Trainer\nTrainer.evaluated = None\n"  # nobody may ask for the whole model
 
 
+# A model that holds the group last would wait, with Python to itself, for threads that wait for Python.
 ENDED = """
 import os, torch.distributed as dist
 plain = dist.destroy_process_group
 def destroy():
     plain()
-    names = [open(f"/proc/self/task/{thread}/comm").read() for thread in os.listdir("/proc/self/task")]
+    tasks = "/proc/self/task"  # which only Linux has
+    names = [open(f"{tasks}/{one}/comm").read() for one in os.listdir(tasks)] if os.path.exists(tasks) else []
     assert not any("gloo" in name for name in names), names
 dist.destroy_process_group = destroy
 """
-
-
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are seen on Linux only")
-def test_no_thread_outlives_the_group(fifty: Config, digits: Path, tmp_path: Path) -> None:
-    """A model that holds the group last would wait, with Python to itself, for threads that wait for Python."""
-    done = torchrun(with_train(fifty, steps=2), digits, tmp_path / "run", code=ENDED + CODE)
-    assert done.returncode == 0, done.stderr
 
 
 def test_no_thread_outlives_the_group_of_a_run_that_was_stopped(fifty: Config, digits: Path, tmp_path: Path) -> None:
@@ -99,7 +94,7 @@ def test_two_processes_equal_one_that_accumulates(
     fifty: Config, alone: Path, data: Prepared, digits: Path, tmp_path: Path, sharding: str
 ) -> None:
     config = with_train(fifty, sharding=sharding)
-    done = torchrun(config, digits, tmp_path / "two", code=UNDIVIDED * (sharding == "fsdp") + CODE)
+    done = torchrun(config, digits, tmp_path / "two", code=(UNDIVIDED if sharding == "fsdp" else ENDED) + CODE)
     assert done.returncode == 0, done.stderr
     assert "FutureWarning" not in done.stderr
     assert losses(tmp_path / "two") == pytest.approx(losses(alone), abs=1e-4)

@@ -40,6 +40,8 @@ def cost(config: ModelConfig, source_tokens: int = 25, target_tokens: int = 25) 
         model = build(config)
     parts: Counter[str] = Counter()
     for name, parameter in model.named_parameters():
+        if not parameter.requires_grad:  # which tokens are words is known, not learned
+            continue
         parts[_part(name, config.mixing)] += parameter.numel()
     total = sum(parts.values())
     flops = forward_flops(config, source_tokens, target_tokens)
