@@ -1,6 +1,6 @@
 """x W^T + b by the faster of a CPU's two libraries: oneDNN where it is known to be, else torch's own choice.
 
-It is where there is AVX-512; with AVX2 torch's own is a sixth faster in training, and twice as fast for one row.
+It is where there is AVX-512; with AVX2 alone torch's own is the faster at nearly every size.
 
 oneDNN keeps what it made for every size that it has met, with room for the product's operands: harmless for a few rows,
 gigabytes for the batches of a training. So training tells it to keep nothing, and other work gives it few rows only.
