@@ -2,7 +2,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from regard.model.linear import FEW, LARGE, MANY, MIDDLING, Linear, linear, training_linear
+from regard.model.linear import BEAM, FEW, HUGE, LARGE, MANY, MIDDLING, Linear, linear, training_linear
 
 
 @pytest.fixture(autouse=True, params=["torch", "onednn"])
@@ -40,6 +40,17 @@ def test_without_gradients(rows: int) -> None:
     x, weight = torch.randn(rows, 64), torch.randn(LARGE // 64, 64)
     with torch.no_grad():
         torch.testing.assert_close(linear(x, weight), F.linear(x, weight), rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(1, 64), (BEAM, 1, 64), (2, BEAM // 2, 64), (BEAM + 1, 64), (0, 64)], ids=str)
+@pytest.mark.parametrize("columns", [HUGE // 64, HUGE // 64 + 1], ids=["blocks", "no-blocks"])
+@pytest.mark.parametrize("biased", [True, False], ids=["bias", "no-bias"])
+def test_a_few_rows_times_a_large_matrix(shape: tuple[int, ...], columns: int, biased: bool) -> None:
+    x, weight, bias = torch.randn(shape), torch.randn(columns, 64), torch.randn(columns) if biased else None
+    with torch.no_grad():
+        found = linear(x, weight, bias)
+    torch.testing.assert_close(found, F.linear(x, weight, bias), rtol=1e-5, atol=1e-4)
+    assert found.is_contiguous()
 
 
 def test_other_kinds_of_numbers() -> None:

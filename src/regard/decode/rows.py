@@ -47,8 +47,8 @@ def extend_rows(
         tokens_RT = torch.cat((tokens_RT, token_R1), dim=1)
         scores_RT = torch.cat((scores_RT, score_R1), dim=1)
 
-        for row in (token_R1[:, 0] == EOS).nonzero()[:, 0].tolist():
-            if here[row] not in found:
+        for row, token in enumerate(token_R1[:, 0].tolist()):
+            if token == EOS and here[row] not in found:
                 scores = scores_RT[row, 1:].tolist()
                 found[here[row]] = finished(tokens_RT[row, 1:].tolist(), scores, sum(scores), config)
         keep = [row for row, sentence in enumerate(here) if sentence not in found]

@@ -34,7 +34,8 @@ class TorchEngine:
     ) -> list[list[Hypothesis]]:
         found: list[list[Hypothesis]] = [[] for _ in sources]
         training = self.model.training
-        self.model.eval()
+        if training:
+            self.model.eval()
         try:
             for batch in batches([len(source) for source in sources], request.batch_tokens or BATCH_TOKENS):
                 chosen = [sources[number] for number in batch]
@@ -43,7 +44,8 @@ class TorchEngine:
                     found[number] = hypotheses
                 progress(len(batch))
         finally:
-            self.model.train(training)  # validation comes between steps of training
+            if training:  # validation comes between steps of training
+                self.model.train()
         return found
 
     def _search(self, sources: list[Sequence[int]], request: Request, trees: TreeRule | None) -> list[list[Hypothesis]]:
