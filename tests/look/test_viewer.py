@@ -249,7 +249,7 @@ def test_no_page_is_wider_than_the_screen(open_page: Open, seen: Look, width: in
 def test_korean(open_page: Open, seen: Look) -> None:
     shown = open_page(seen.to_json(), locale="ko-KR")
     assert shown.get_attribute("#regard-look", "lang") == "ko"
-    assert shown.locator("[role=tab]").all_text_contents() == ["어텐션", "빔 탐색", "다음 토큰", "위치"]
+    assert shown.locator("[role=tab]").all_text_contents() == ["어텐션", "빔 서치", "다음 토큰", "위치"]
     assert "끝" in shown.locator(".token text").all_text_contents()
 
 
