@@ -11,7 +11,6 @@ import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -23,11 +22,11 @@ from regard import __version__
 from regard.config import BOS, EOS, PAD, UNK, ModelConfig
 from regard.errors import UserError
 from regard.files import whole_directory, write_bytes, write_json
-from regard.model.cache import Cache, KeyValue
+from regard.model.cache import Joined, KeyValue
 from regard.model.description import CARD
 from regard.model.saved import Saved, load_model
 from regard.model.sinusoids import TABLE
-from regard.model.transformer import Transformer
+from regard.model.transformer import Transformer, TransformerState
 from regard.text.subword_file import lent
 
 OPSET = 20
@@ -140,29 +139,10 @@ class _Step(nn.Module):
         memory_value_LBHSV: Tensor,
         mask_BS: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        pasts = tuple(_Past.of(pair) for pair in _layers(past_key_LBHPK, past_value_LBHPV))
-        memories = tuple(_layers(memory_key_LBHSK, memory_value_LBHSV))
-        features_BTD, caches, _, _ = self.model._decode(tokens_BT, pasts, memories, mask_BS, None, weights=True)
-        return self.model.logits(features_BTD), *_stacked([cache.content for cache in caches])
-
-
-@dataclass(frozen=True)
-class _Past(Cache):
-    """A cache that concatenates, for a graph has no memory to share."""
-
-    pair: KeyValue | None = None
-
-    @classmethod
-    def of(cls, pair: KeyValue) -> "_Past":
-        return cls(None, pair.key_BHSK.shape[2], pair)
-
-    def append(self, new: KeyValue) -> "_Past":
-        return _Past.of(KeyValue(*(torch.cat(both, dim=2) for both in zip(self.content, new, strict=True))))
-
-    @property
-    def content(self) -> KeyValue:
-        assert self.pair is not None
-        return self.pair
+        pasts = tuple(map(Joined.of, _layers(past_key_LBHPK, past_value_LBHPV)))
+        state = TransformerState(pasts, tuple(_layers(memory_key_LBHSK, memory_value_LBHSV)), mask_BS)
+        features_BTD, state, _ = self.model._decode(tokens_BT, state, weights=True)
+        return self.model.logits(features_BTD), *_stacked([cache.content for cache in state.caches])
 
 
 def _layers(key_LBHSK: Tensor, value_LBHSV: Tensor) -> Iterator[KeyValue]:

@@ -4,8 +4,9 @@ Shapes: B sentences, H heads, S positions, K = d_k, V = d_v.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 FIRST_ROOM = 16  # positions that a new cache has room for; it doubles when they are used up
@@ -67,9 +68,33 @@ class Cache:
         assert self.room is not None, "an empty cache has no content"
         return KeyValue(self.room.key_BHRK.narrow(2, 0, self.length), self.room.value_BHRV.narrow(2, 0, self.length))
 
-    def select(self, rows: Tensor) -> Self:
+    def select(self, rows: Tensor) -> "Cache":
         if self.room is None:
             return self
         key_BHRK = self.room.key_BHRK.index_select(0, rows)
         value_BHRV = self.room.value_BHRV.index_select(0, rows)
-        return type(self)(_Room(key_BHRK, value_BHRV, self.length), self.length)
+        return Cache(_Room(key_BHRK, value_BHRV, self.length), self.length)
+
+
+@dataclass(frozen=True)
+class Joined(Cache):
+    """A cache that shares no memory: of a sequence read in one pass, which is differentiated, and in a graph."""
+
+    pair: KeyValue | None = None
+
+    @classmethod
+    def of(cls, pair: KeyValue) -> "Joined":
+        return cls(None, pair.key_BHSK.shape[2], pair)
+
+    def append(self, new: KeyValue) -> "Joined":
+        if self.pair is None:
+            return Joined.of(new)
+        return Joined.of(KeyValue(*(torch.cat(both, dim=2) for both in zip(self.pair, new, strict=True))))
+
+    @property
+    def content(self) -> KeyValue:
+        assert self.pair is not None, "an empty cache has no content"
+        return self.pair
+
+    def select(self, rows: Tensor) -> "Joined":
+        return self if self.pair is None else Joined.of(self.pair.select(rows))

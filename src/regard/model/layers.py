@@ -119,20 +119,17 @@ class DecoderLayer(nn.Module):
         return self.cross.keys_values(encoded_BSD)
 
     def forward(
-        self, x_BTD: Tensor, cache: Cache | None, memory: KeyValue, mask_BS: Tensor | None, *, weights: bool = False
-    ) -> tuple[Tensor, Cache | None, tuple[Tensor | None, Tensor | None]]:
-        """One layer for T further positions; without a cache they are the first, and are not remembered.
+        self, x_BTD: Tensor, cache: Cache, memory: KeyValue, mask_BS: Tensor | None, *, weights: bool = False
+    ) -> tuple[Tensor, Cache, tuple[Tensor | None, Tensor | None]]:
+        """One layer for T further positions, which the cache returned knows, too.
 
         Padding of the target needs no mask of its own: it stands on the right, where the causal mask hides it. There
         may be several rows for each source, side by side; what they ask of it they ask as positions of one row would.
         """
         entered = self.around_attention.enter(x_BTD)
-        start = cache.length if cache is not None else 0
-        own = self.attention.keys_values(entered, start)
-        if cache is not None:
-            cache = cache.append(own)
-            own = cache.content
-        attended, own_BHTT = self.attention(self.attention.queries(entered, start), own, causal=True, weights=weights)
+        query = self.attention.queries(entered, cache.length)
+        cache = cache.append(self.attention.keys_values(entered, cache.length))
+        attended, own_BHTT = self.attention(query, cache.content, causal=True, weights=weights)
         x_BTD = self.around_attention.leave(x_BTD, attended)
 
         entered = self.around_cross.enter(x_BTD)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from regard.config import ModelConfig
 from regard.model.beams import sources_of
-from regard.model.cache import Cache, KeyValue
+from regard.model.cache import Cache, Joined, KeyValue
 from regard.model.embedding import Embedded, initialise
 from regard.model.layers import DecoderLayer, EncoderLayer
 from regard.model.masks import not_padding
@@ -71,28 +71,20 @@ class Transformer(Embedded):
         return self._encode(source_BS, weights=False)[0]
 
     def features(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:
-        memory = self.encode(source_BS)
-        return self._decode(target_BT, None, self._memories(memory), memory.mask_BS, Turn.first(memory), weights=False)[
-            0
-        ]
+        return self._decode(target_BT, self._one_pass(self.encode(source_BS)))[0]
 
     def start(self, memory: Memory, max_length: int) -> TransformerState:
-        caches = tuple(Cache() for _ in self.decoder)
         mask_BS = None if bool(memory.mask_BS.all()) else memory.mask_BS
-        return TransformerState(caches, self._memories(memory), mask_BS, turn=Turn.first(memory))
+        return self._state(Cache(), memory, mask_BS)
 
     def advance(self, tokens_BT: Tensor, state: DecoderState) -> tuple[Tensor, TransformerState]:
         assert isinstance(state, TransformerState)
-        features_BTD, caches, _, turn = self._decode(
-            tokens_BT, state.caches, state.memories, state.mask_BS, state.turn, weights=False
-        )
-        return self.logits(features_BTD), TransformerState(caches, state.memories, state.mask_BS, state.beams, turn)
+        features_BTD, state, _ = self._decode(tokens_BT, state)
+        return self.logits(features_BTD), state
 
     def attentions(self, source_BS: Tensor, target_BT: Tensor) -> Attentions:
         memory, encoder = self._encode(source_BS, weights=True)
-        _, _, pairs, _ = self._decode(
-            target_BT, None, self._memories(memory), memory.mask_BS, Turn.first(memory), weights=True
-        )
+        _, _, pairs = self._decode(target_BT, self._one_pass(memory), weights=True)
         decoder, cross = zip(*pairs, strict=True)
         return Attentions(tuple(encoder), decoder, cross)
 
@@ -113,25 +105,26 @@ class Transformer(Embedded):
         layers: Iterable[DecoderLayer] = self.decoder  # type: ignore[assignment]  # a ModuleList forgets the kind
         return tuple(layer.memory(memory.encoded_BSD) for layer in layers)
 
+    def _state(self, empty: Cache, memory: Memory, mask_BS: Tensor | None) -> TransformerState:
+        return TransformerState((empty,) * len(self.decoder), self._memories(memory), mask_BS, turn=Turn.first(memory))
+
+    def _one_pass(self, memory: Memory) -> TransformerState:
+        """The state before a target that is read at once, and may be differentiated."""
+        return self._state(Joined(), memory, memory.mask_BS)
+
     def _decode(
-        self,
-        target_BT: Tensor,
-        caches: tuple[Cache, ...] | None,
-        memories: tuple[KeyValue, ...],
-        mask_BS: Tensor | None,
-        turn: Turn | None,
-        *,
-        weights: bool,
-    ) -> tuple[Tensor, tuple[Cache, ...], list[tuple[Tensor, Tensor]], Turn | None]:
-        x_BTD = self.embedded_target(target_BT, caches[0].length if caches else 0)
+        self, target_BT: Tensor, state: TransformerState, *, weights: bool = False
+    ) -> tuple[Tensor, TransformerState, list[tuple[Tensor, Tensor]]]:
+        """The features of T further positions, the state after them and, when asked, each layer's two attentions."""
+        x_BTD, turn = self.embedded_target(target_BT, state.length), state.turn
         if self.next_word is not None:
             assert turn is not None, "the memory has no words"
             word_BTD, turn = self.next_word(turn, target_BT)
             x_BTD = x_BTD + word_BTD
-        grown, recorded = [], []
-        for number, layer in enumerate(self.decoder):
-            cache = caches[number] if caches else None
-            x_BTD, cache, pair = layer(x_BTD, cache, memories[number], mask_BS, weights=weights)
-            grown.append(cache)
+        caches, recorded = [], []
+        for layer, cache, memory in zip(self.decoder, state.caches, state.memories, strict=True):
+            x_BTD, grown, pair = layer(x_BTD, cache, memory, state.mask_BS, weights=weights)
+            caches.append(grown)
             recorded.append(pair)
-        return self.decoder_norm(x_BTD), tuple(grown), recorded, turn
+        after = TransformerState(tuple(caches), state.memories, state.mask_BS, state.beams, turn)
+        return self.decoder_norm(x_BTD), after, recorded
