@@ -9,7 +9,16 @@ from pathlib import Path
 import pytest
 
 from regard.errors import UserError
-from regard.files import check_manifest, one_writer, read_json, whole_directory, write_bytes, write_json
+from regard.files import (
+    check_manifest,
+    check_place,
+    new_directory,
+    one_writer,
+    read_json,
+    whole_directory,
+    write_bytes,
+    write_json,
+)
 
 
 def names(folder: Path) -> list[str]:
@@ -34,6 +43,42 @@ def test_write_bytes_keeps_the_old_on_failure(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(OSError, match="No space"):
         write_bytes(path, b"two")
     assert path.read_bytes() == b"one" and names(tmp_path) == ["f"]
+
+
+def test_write_bytes_to_what_is_no_file(tmp_path: Path) -> None:
+    """A link stays one, and so does a pipe or a device: nothing is renamed over them."""
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "real").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("deep/real")
+    write_bytes(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "deep" / "real").read_bytes() == b"new"
+    assert names(tmp_path / "deep") == ["real"]
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    write_bytes(tmp_path / "pipe", b"through")
+    assert os.read(reader, 100) == b"through" and (tmp_path / "pipe").is_fifo()
+    os.close(reader)
+
+
+def test_places_are_checked_before_the_work(tmp_path: Path) -> None:
+    check_place(tmp_path / "new")
+    (tmp_path / "file").write_text("x")
+    check_place(tmp_path / "file")
+    for path, sentence in ((tmp_path, "is a folder"), (tmp_path / "none" / "x", "there is no folder")):
+        with pytest.raises(UserError, match=sentence):
+            check_place(path)
+    if os.geteuid() != 0:  # who may write everywhere
+        (tmp_path / "closed").mkdir(mode=0o500)
+        with pytest.raises(UserError, match="may not be written"):
+            check_place(tmp_path / "closed" / "x")
+
+
+def test_a_new_directory_has_one_writer(tmp_path: Path) -> None:
+    with new_directory(tmp_path / "d") as temporary:
+        (temporary / "x").write_text("mine")
+        with pytest.raises(UserError, match="another regard process is writing here"), new_directory(tmp_path / "d"):
+            pass
+    assert (tmp_path / "d" / "x").read_text() == "mine" and names(tmp_path) == ["d"]
 
 
 def test_json(tmp_path: Path) -> None:

@@ -31,7 +31,16 @@ def sync_directory(directory: Path) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all: a reader sees the old content or the new, never a part."""
+    """Write a file whole or not at all: a reader sees the old content or the new, never a part.
+
+    What a link names is written, and the link stays; a device or a pipe is written to as it is.
+    """
+    path = path.absolute()
+    if path.parent == Path("/dev") or (path.exists() and not path.is_file()):
+        with path.open("wb") as file:
+            file.write(content)
+        return
+    path = path.resolve()
     temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         with temporary.open("wb") as file:
@@ -146,6 +155,13 @@ def whole_directory(final: Path, *, replace: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
+def new_directory(final: Path, *, replace: bool = False) -> Iterator[Path]:
+    """whole_directory where nobody else may write meanwhile, and a disk that is full or closed is a UserError."""
+    with disk_mistakes(final), one_writer(final), whole_directory(final, replace=replace) as temporary:
+        yield temporary
+
+
+@contextmanager
 def one_writer(final: Path) -> Iterator[None]:
     """Refuse a second process that would write to the same place. The lock dies with its process."""
     final = final.absolute()
@@ -163,6 +179,17 @@ def one_writer(final: Path) -> Iterator[None]:
             yield
         finally:
             lock.unlink(missing_ok=True)
+
+
+def check_place(path: Path) -> None:
+    """Refuse a place where a file could not be written, before work is done for it."""
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise UserError(f"{path}: there is no folder {path.parent}; make it first, or choose another place")
+    if path.is_dir():
+        raise UserError(f"{path}: is a folder; name a file in it")
+    if not os.access(path if path.exists() and not path.is_file() else folder, os.W_OK):
+        raise UserError(f"{path}: may not be written; change the permissions there, or choose another place")
 
 
 @contextmanager

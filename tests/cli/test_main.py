@@ -54,7 +54,11 @@ def test_completion_is_offered() -> None:
         (Interrupted("stopped", 75), 75, "regard: stopped\n"),
         (KeyboardInterrupt(), 130, "regard: interrupted\n"),
         (FileNotFoundError(2, "No such file or directory", "x.txt"), 2, "regard: x.txt: no such file or directory\n"),
-        (OSError(28, "No space left on device", "x.txt"), 1, "regard: x.txt: no space left on device\n"),
+        (
+            OSError(28, "No space left on device", "x.txt"),
+            1,
+            "regard: x.txt: no space left on device; make room there\n",
+        ),
     ],
 )
 def test_exit_codes(
@@ -68,6 +72,17 @@ def test_exit_codes(
         main.main()
     assert caught.value.code == code
     assert capsys.readouterr().err == said
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="this system has no /dev/full")
+def test_output_that_finds_the_disk_full() -> None:
+    command = [sys.executable, "-m", "regard", "--version"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        1,
+        "regard: what is written to: no space left on device; make room there\n",
+    )
 
 
 def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

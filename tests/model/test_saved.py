@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from regard.config import Config, ModelConfig
@@ -190,3 +191,16 @@ def test_a_manifest_cannot_reach_outside(saved: Path) -> None:
     (saved / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(UserError, match="outside its folder"):
         load_model(saved)
+
+
+def test_a_full_disk_is_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library hides what the system said; nothing is left behind."""
+
+    def full(*_: object, **__: object) -> None:
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr("regard.model.weights.save_file", full)
+    config = Config(model=ModelConfig(vocabulary=20, encoder_layers=1, decoder_layers=1, d_model=8, d_ff=8, heads=1))
+    with pytest.raises(UserError, match="model: No space left on device; make room there"):
+        save_model(tmp_path / "model", build(config.model), config, {})
+    assert not any(tmp_path.iterdir())

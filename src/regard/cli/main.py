@@ -4,6 +4,7 @@ Exit codes: 0 done; 1 failed; 2 a mistake that the person who typed it can mend;
 everything saved, to be started again; 130 interrupted.
 """
 
+import errno
 import os
 import sys
 from typing import Annotated
@@ -94,16 +95,25 @@ def main() -> None:
         _complain(f"{error.filename}: {(error.strerror or 'cannot be opened').lower()}")
         sys.exit(2)
     except BrokenPipeError:  # the reader of our output has gone: nobody is left to tell
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_output()
         sys.exit(1)
     except OSError as error:
-        if error.errno is None or error.filename is None:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        if error.errno is None or (error.filename is None and not full):
             raise
-        _complain(f"{error.filename}: {(error.strerror or 'failed').lower()}")
+        place = error.filename or "what is written to"  # a write does not say to what
+        _complain(f"{place}: {(error.strerror or 'failed').lower()}{'; make room there' if full else ''}")
+        if error.filename is None:
+            _forget_output()
         sys.exit(1)
     except KeyboardInterrupt:
         _complain("interrupted")
         sys.exit(130)
+
+
+def _forget_output() -> None:
+    """What could not be written is not tried again when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(sentence: str) -> None:

@@ -116,7 +116,7 @@ def get(name: str, to: Path | None = None, progress: Progress | None = None) -> 
         download(known.files[file], downloads / file, told)
     empty = folder.is_dir() and not any(folder.iterdir())
     replace = empty or (folder / DESCRIPTION).is_file()
-    with files.disk_mistakes(folder), files.one_writer(folder), files.whole_directory(folder, replace=replace) as place:
+    with files.new_directory(folder, replace=replace) as place:
         raw = place / "raw"
         raw.mkdir()
         for file in corpus.downloads:

@@ -45,9 +45,7 @@ def prepare(
     config = config.model_copy(update={"tags": tags})
     watch = _Watch(progress or (lambda *_: None))
     with (
-        files.disk_mistakes(out),
-        files.one_writer(out),
-        files.whole_directory(out, replace=replace) as folder,
+        files.new_directory(out, replace=replace) as folder,
         Workers(cores or available_cores()) as workers,
     ):
         report = _make(train, valid, config, folder=folder, workers=workers, watch=watch)

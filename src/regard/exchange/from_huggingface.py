@@ -26,7 +26,7 @@ from regard.errors import UserError
 from regard.exchange.marian import ACTIVATIONS, halves, layer_parameters, reordered
 from regard.exchange.marian_vocabulary import Vocabularies, Vocabulary, read_vocabularies
 from regard.exchange.shards import WEIGHTS, Tensors
-from regard.files import read_json, whole_directory
+from regard.files import new_directory, read_json
 from regard.model.build import build
 from regard.model.description import Form
 from regard.model.positions import sinusoids
@@ -60,7 +60,7 @@ def import_huggingface(folder: Path, out: Path) -> None:
         if not tensor.isfinite().all():
             raise UserError(f"{folder}: {name} would hold numbers that are not finite; get the weights again")
     languages, form, decode = _belongings(folder, theirs)
-    with whole_directory(out) as temporary:
+    with new_directory(out) as temporary:
         write_model(
             temporary,
             weights,

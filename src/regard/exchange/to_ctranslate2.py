@@ -15,7 +15,7 @@ import numpy as np
 from regard.config import BOS, EOS, UNK, ModelConfig
 from regard.errors import UserError
 from regard.exchange.library import attention_spec, common_spec, ctranslate2, transformer_spec
-from regard.files import MANIFEST, read_json, whole_directory, write_bytes, write_json
+from regard.files import MANIFEST, new_directory, read_json, write_bytes, write_json
 from regard.model.description import CARD, CONFIG, SUBWORDS, WEIGHTS, Description, load_description, model_folder
 from regard.model.sinusoids import TABLE, sinusoid_table
 from regard.model.weights import Array, read_weights
@@ -62,7 +62,7 @@ def export_ctranslate2(
     """Write the export of a saved model, whole or not at all; a note goes into its card."""
     described = load_description(model_folder(model))
     check_convertible(described.config, model)
-    with whole_directory(out, replace=replace) as temporary:
+    with new_directory(out, replace=replace) as temporary:
         write_ctranslate2(temporary, described, read_weights(model / WEIGHTS), quantization)
         write_bytes(temporary / DESCRIPTION, (model / CONFIG).read_bytes())
         origin = {"ctranslate2": ctranslate2.__version__, "quantization": quantization, "files": _checksums(model)}

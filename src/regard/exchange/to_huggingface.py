@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor
 
 from regard import __version__
@@ -18,10 +17,11 @@ from regard.config import BOS, EOS, PAD, UNK, ModelConfig
 from regard.errors import UserError
 from regard.exchange.marian import ACTIVATIONS, halves, language_code, layer_parameters, reordered
 from regard.exchange.to_onnx import graphless
-from regard.files import whole_directory, write_bytes, write_json
+from regard.files import new_directory, write_bytes, write_json
 from regard.model.description import CARD
-from regard.model.saved import Saved, load_model
+from regard.model.saved import Saved, as_arrays, load_model
 from regard.model.sinusoids import TABLE
+from regard.model.weights import write_weights
 from regard.text.subword_file import lent
 from regard.text.subwords import Subwords
 from regard.text.vocabularies import source_and_target
@@ -53,10 +53,10 @@ def export_huggingface(model_folder: Path, out: Path) -> None:
         remedy = "export it with --to onnx" if graphless(saved.config) is None else "regard itself computes it"
         raise UserError(f"{model_folder}: {reason}, which Marian can't express; {remedy}")
     card = (model_folder / CARD).read_text(encoding="utf-8")
-    with whole_directory(out) as temporary:
+    with new_directory(out) as temporary:
         write_json(temporary / "config.json", _config(saved))
         write_json(temporary / "generation_config.json", _generation(saved))
-        save_file(_weights(saved), temporary / "model.safetensors", metadata={"format": "pt"})
+        write_weights(temporary / "model.safetensors", as_arrays(_weights(saved)))
         _write_tokenizer(temporary, saved, (source, target))
         write_bytes(temporary / CARD, (card + CONTRACT.format(form=saved.form)).encode())
 
@@ -140,7 +140,7 @@ def _weights(saved: Saved) -> dict[str, Tensor]:
     }
     weights |= _embeddings(config, {name: ours[name][:, order_D] for name in ours if name.endswith("_VD")})
     weights["final_logits_bias"] = torch.zeros(1, config.vocabulary)
-    return {name: tensor.clone().contiguous() for name, tensor in weights.items()}
+    return weights
 
 
 def _embeddings(config: ModelConfig, ours: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from regard import __version__
 from regard.config import BOS, EOS, PAD, UNK, ModelConfig
 from regard.errors import UserError
-from regard.files import whole_directory, write_bytes, write_json
+from regard.files import new_directory, write_bytes, write_json
 from regard.model.cache import Joined, KeyValue
 from regard.model.description import CARD
 from regard.model.saved import Saved, load_model
@@ -89,7 +89,7 @@ def export_onnx(model_folder: Path, out: Path) -> None:
     card = (model_folder / CARD).read_text(encoding="utf-8")
     source_BS = torch.full((3, 7), EOS)
     encoder, decoder = _Encode(saved.model).eval(), _Step(saved.model).eval()
-    with whole_directory(out) as temporary, torch.no_grad():
+    with new_directory(out) as temporary, torch.no_grad():
         _write(temporary / "encoder.onnx", encoder, (source_BS,), *ENCODER)
         memory = encoder(source_BS)
         past = tuple(part[:, :, :, :5].clone() for part in memory[:2])  # a view would be traced as one

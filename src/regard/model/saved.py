@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard import __version__
 from regard.config import Config, ModelConfig
-from regard.files import whole_directory, write_bytes, write_json
+from regard.files import new_directory, write_bytes, write_json
 from regard.model.build import build
 from regard.model.description import (
     CARD,
@@ -47,7 +47,7 @@ def save_model(
 ) -> None:
     """Write a model whole or not at all."""
     weights = {name: tensor.detach() for name, tensor in model.state_dict().items()}
-    with whole_directory(directory, replace=replace) as temporary:
+    with new_directory(directory, replace=replace) as temporary:
         write_model(temporary, weights, config, subwords, languages=languages, form=form, card=card, storage=storage)
 
 

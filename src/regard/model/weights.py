@@ -4,6 +4,8 @@ int8: the rows of a matrix as whole numbers q from -127 to 127 with a scale s ea
 CTranslate2 rounds in the same way, so it finds the same q again. Vectors (biases, norms) stay as they are.
 """
 
+import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -21,7 +23,13 @@ SCALE = ":scale"  # follows the name of a rounded matrix
 
 
 def write_weights(path: Path, weights: Mapping[str, Array], storage: Storage = "float32") -> None:
-    save_file(_stored(weights, storage), path, metadata={"format": "pt"})
+    try:
+        save_file(_stored(weights, storage), path, metadata={"format": "pt"})
+    except SafetensorError as error:  # which hides what the system said in its text
+        number = re.search(r"os error (\d+)", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1])), str(path)) from error
 
 
 def read_weights(path: Path, shapes: Mapping[str, list[int]] | None = None) -> dict[str, Array]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from regard.errors import UserError
-from regard.files import whole_directory
+from regard.files import new_directory
 from regard.model.saved import load_model, write_model
 from regard.presets import read
 from regard.train import checkpoint
@@ -42,5 +42,5 @@ def _write(run: Path, out: Path, chosen: list[int], origin: str, *, moving: bool
     saved = load_model(checkpoint.folder(checkpoints, chosen[-1]))
     weights = checkpoint.mean(checkpoints, chosen, moving=moving)
     card = f"# A regard model\n\n{origin}\n"
-    with checkpoint.disk_room(out, checkpoints), whole_directory(out) as temporary:
+    with new_directory(out) as temporary:
         write_model(temporary, weights, config, saved.subwords, languages=saved.languages, form=saved.form, card=card)
