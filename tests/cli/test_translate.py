@@ -114,8 +114,15 @@ def test_other_options(run: Run, folder: Path) -> None:
         ("--model MODEL --beam 0", "the options: beam: "),
         ("--model MODEL --engine fast", "no engine is called 'fast'; "),
         ("--model MODEL --device nonsense", "'nonsense' is not a device"),
-        ("--model MODEL --top-k 3", "--temperature, --top-k and --top-p are for drawing"),
-        ("--model MODEL --sample --temperature 0", "--temperature must be above 0"),
+        ("--model MODEL --top-k 3", "--temperature, --top-k, --top-p and --seed are for drawing"),
+        ("--model MODEL --seed 3", "--temperature, --top-k, --top-p and --seed are for drawing"),
+        ("--model MODEL --sample --temperature 0", "a temperature is between 1e-06 and 1e+06, not 0.0; "),
+        ("--model MODEL --sample --temperature inf", "a temperature is between 1e-06 and 1e+06, not inf; "),
+        ("--model MODEL --sample --temperature nan", "a temperature is between 1e-06 and 1e+06, not nan; "),
+        ("--model MODEL --sample --top-p 0", "top-p is above 0 and at most 1"),
+        ("--model MODEL --sample --require garden", "what is drawn at random can't be held to required words; "),
+        ("--model MODEL --require garden --ban garden x", "no output can hold all that is required of it; "),
+        ("--model MODEL --alignment x", "--alignment is shown in jsonl alone; "),
         ("--model MODEL --from fr", "the model reads en, not fr; "),
         ("--model MODEL missing.txt", "missing.txt: no such file; "),
         ("--model MODEL .", ".: is a folder; "),
@@ -126,6 +133,17 @@ def test_mistakes(run: Run, folder: Path, arguments: str, sentence: str) -> None
     assert (code, out) == (2, b"")
     assert err.startswith(f"regard: {sentence}")
     assert err.count("\n") == 1
+
+
+def test_an_empty_argument_is_a_blank_text(run: Run, folder: Path) -> None:
+    """Not standard input, which a loop around the command may be reading."""
+    assert run("--model", str(folder), "", stdin=b"The man.\n") == (0, b"\n", "")
+
+
+def test_a_model_that_does_not_say_what_it_reads(run: Run, saved: Saved, tmp_path: Path) -> None:
+    save_model(tmp_path / "m", saved.model, Config(model=saved.config, decode=saved.decode), saved.subwords)
+    code, _, err = run("--model", str(tmp_path / "m"), "--from", "en", "x")
+    assert (code, err) == (2, "regard: the model does not say which languages it reads; leave out --from\n")
 
 
 def test_a_reader_that_leaves(folder: Path) -> None:

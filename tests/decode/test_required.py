@@ -52,7 +52,7 @@ def test_every_output_of_a_narrow_beam_holds_what_its_sentence_requires(make: Ma
 
 
 def test_what_can_not_be_is_told(make: Make) -> None:
-    with pytest.raises(UserError, match="sentence 1: .*require less"):
+    with pytest.raises(UserError, match="no output can hold .*require less"):
         rules = Constraints(banned=((5,),))
         required_search(make(1), padded([[4]]), DecodeConfig(extra_length=3), [((5,),)], constraints=rules)
 

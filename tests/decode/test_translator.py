@@ -247,6 +247,23 @@ class TestEngine:
         for batch in found:
             assert len(batch) == 1 or len(batch) * (max(lengths[number] for number in batch) + 1) <= most
 
+    def test_many_samples_make_smaller_batches(self, make: Callable[..., Any]) -> None:
+        """Rows are what fills the memory, so there are about as many, however many a sentence has."""
+        engine = TorchEngine(make(1))
+        sizes: list[int] = []
+        for request in (
+            Request(DecodeConfig(beam=1)),
+            Request(DecodeConfig(beam=4)),
+            Request(DecodeConfig(beam=64), n_best=1),
+            Request(DecodeConfig(), n_best=64, sampling=Sampling()),
+        ):
+            told: list[int] = []
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setattr(engine, "_search", lambda chosen, *_: [[] for _ in chosen])
+                engine.search([[4] * 7] * 1000, request, told.append)
+            sizes.append(told[0])
+        assert sizes == [256, 256, 32, 32]
+
     def test_order_and_progress(self, make: Callable[..., Any]) -> None:
         engine = TorchEngine(make(1, vocabulary=20))
         sources = [[4 + (row + at) % 16 for at in range(row % 7)] for row in range(30)]

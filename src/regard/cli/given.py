@@ -23,7 +23,7 @@ def windows(text: str | None) -> Iterator[list[str]]:
         return
     window: list[str] = []
     characters = count = 0
-    with Lines(text or STANDARD_INPUT) as lines:
+    with Lines(STANDARD_INPUT if text is None else text) as lines:
         for block in lines:
             for line in block:
                 count += 1
@@ -49,7 +49,7 @@ def is_file(text: str) -> bool:
     from regard.errors import UserError
 
     try:
-        exists = text == "-" or Path(text).exists()
+        exists = text == "-" or (text != "" and Path(text).exists())  # "" would be this folder
     except (OSError, ValueError):  # too long for a name, or with a NUL
         return False
     named = text.endswith(FILE_ENDINGS) or is_document(text)

@@ -76,7 +76,7 @@ def translate(
     from regard.decode.translator import Options
 
     document = _document(text)
-    _check_output(document, out, format_, n_best)
+    _check_output(document, out, format_, n_best, alignment=alignment)
     options = Options(
         beam=beam,
         alpha=alpha,
@@ -125,7 +125,7 @@ def _document(text: str | None) -> Path | None:
     return Path(text) if text is not None and is_file(text) and is_document(text) else None
 
 
-def _check_output(document: Path | None, out: str | None, format_: str, n_best: int | None) -> None:
+def _check_output(document: Path | None, out: str | None, format_: str, n_best: int | None, *, alignment: bool) -> None:
     from regard.documents.formats import FORMATS
     from regard.errors import UserError
 
@@ -133,17 +133,17 @@ def _check_output(document: Path | None, out: str | None, format_: str, n_best: 
         raise UserError(f"--out is for a file that ends with {', '.join(FORMATS)}; send lines to a file with > {out}")
     if document is not None and (format_ != "text" or n_best is not None):
         raise UserError(f"--format and --n-best are for lines; send them through a pipe, with < {document}")
+    if alignment and format_ != "jsonl":
+        raise UserError("--alignment is shown in jsonl alone; add --format jsonl")
 
 
 def _sampling(sample: bool, temperature: float, top_k: int, top_p: float, seed: int) -> "Sampling | None":
     from regard.errors import UserError
 
     if not sample:
-        if (temperature, top_k, top_p) != (1.0, 0, 1.0):
-            raise UserError("--temperature, --top-k and --top-p are for drawing at random; add --sample")
+        if (temperature, top_k, top_p, seed) != (1.0, 0, 1.0, 0):
+            raise UserError("--temperature, --top-k, --top-p and --seed are for drawing at random; add --sample")
         return None
-    if temperature <= 0 or not 0 < top_p <= 1:
-        raise UserError("--temperature must be above 0 and --top-p above 0 and at most 1; change them")
     from regard.decode.sampling import Sampling
 
     return Sampling(temperature, top_k, top_p, seed)
@@ -154,8 +154,10 @@ def _target(translator: "Translator", source: str | None, target: str | None) ->
     from regard.errors import UserError
 
     known = [pair for pair in translator.directions if pair[0] is not None]
-    if source is None or not known:
+    if source is None:
         return target
+    if not known:
+        raise UserError("the model does not say which languages it reads; leave out --from")
     fitting = [into for read, into in known if read == source]
     if not fitting:
         read = " and ".join(dict.fromkeys(str(read) for read, _ in known))

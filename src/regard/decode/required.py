@@ -77,9 +77,8 @@ def required_search(
         if opened:
             state = state.select(torch.tensor([one.row for one in opened], device=source_BS.device))
 
-    for number, hypotheses in enumerate(found):
-        if not hypotheses:
-            raise UserError(f"sentence {number + 1}: no output can hold all that is required of it; require less")
+    if not all(found):
+        raise UserError("no output can hold all that is required of it; require less, or ban less")
     return found
 
 

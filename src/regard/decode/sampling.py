@@ -15,7 +15,10 @@ from regard.config import DecodeConfig
 from regard.decode.constraints import NONE, Constraints, limits
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.rows import extend_rows
+from regard.errors import UserError
 from regard.model.seq2seq import Seq2Seq
+
+TEMPERATURES = 1e-6, 1e6  # beyond which there are no numbers to compute with
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,11 @@ class Sampling:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        assert self.temperature > 0 and self.top_k >= 0 and 0 < self.top_p <= 1
+        coldest, hottest = TEMPERATURES
+        if not coldest <= self.temperature <= hottest:
+            raise UserError(f"a temperature is between {coldest:g} and {hottest:g}, not {self.temperature}; change it")
+        if not 0 < self.top_p <= 1 or self.top_k < 0:
+            raise UserError("top-p is above 0 and at most 1, and top-k is not below 0; change them")
 
 
 @torch.inference_mode()

@@ -12,13 +12,15 @@ from torch import Tensor
 from regard.config import EOS, PAD
 from regard.decode.beam import beam_search
 from regard.decode.constraints import Constraints
-from regard.decode.engines import BATCH_TOKENS, Progress, Request, batches, quiet
+from regard.decode.engines import BATCH_TOKENS, LEAST_TOKENS, Progress, Request, batches, quiet
 from regard.decode.greedy import greedy_search
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.required import required_search
 from regard.decode.sampling import sample
 from regard.decode.tree_rule import TreeRule
 from regard.model.seq2seq import Seq2Seq
+
+WIDEST = 8  # rows for each sentence up to which batches are as large as with one
 
 
 class TorchEngine:
@@ -37,7 +39,7 @@ class TorchEngine:
         if training:
             self.model.eval()
         try:
-            for batch in batches([len(source) for source in sources], request.batch_tokens or BATCH_TOKENS):
+            for batch in batches([len(source) for source in sources], request.batch_tokens or _batch_tokens(request)):
                 chosen = [sources[number] for number in batch]
                 trees = None if request.trees is None else request.trees.of(batch)
                 for number, hypotheses in zip(batch, self._search(chosen, request, trees), strict=True):
@@ -88,6 +90,12 @@ class TorchEngine:
             sorted(drawn[start : start + N], key=lambda hypothesis: -hypothesis.score)
             for start in range(0, len(drawn), N)
         ]
+
+
+def _batch_tokens(request: Request) -> int:
+    """As many as suit a usual beam; fewer for one so wide, or so many samples, that rows would fill the memory."""
+    rows = request.n_best if request.sampling is not None else request.decode.beam
+    return max(LEAST_TOKENS, min(BATCH_TOKENS, WIDEST * BATCH_TOKENS // rows))
 
 
 def padded(sources: Sequence[Sequence[int]], device: torch.device | str = "cpu") -> Tensor:

@@ -165,6 +165,8 @@ class Translator:
         """What the engine is asked for."""
         if options.alignment:
             assert self.model, "an export has none, which is told before a line is read"
+        if options.sampling is not None and options.required:
+            raise UserError("what is drawn at random can't be held to required words; leave out one of the two")
         changes = {key: getattr(options, key) for key in DecodeConfig.model_fields}
         given = {key: value for key, value in changes.items() if value is not None}
         decode = check(DecodeConfig, {**self.saved.decode.model_dump(), **given}, "the options")
