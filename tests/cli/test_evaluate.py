@@ -6,8 +6,11 @@ import pytest
 import sacrebleu
 from tests.cli.command import Run, folder, saved, sentences, subwords, translator  # noqa: F401
 
+from regard.config import Config, ModelConfig
 from regard.decode.translator import Translator
 from regard.evaluate.perplexity import perplexity, score_texts
+from regard.model.build import build
+from regard.model.saved import Saved, save_model
 
 # ruff: noqa: F811
 
@@ -80,12 +83,33 @@ def test_files_of_translations(run: Run, texts: Path) -> None:
         ("--reference test.de --hypothesis none.de", "none.de: no such file; "),
         ("--reference empty --hypothesis empty", "there are no lines to measure; "),
         ("--reference test.de --model none --source test.en", "none: no such folder; "),
+        ("--reference test.de --model none --source test.en --out no/x", "no/x: there is no folder no; "),
+        ("--reference test.de --model none --source test.en --out .", ".: is a folder; "),
     ],
 )
 def test_mistakes(run: Run, texts: Path, arguments: str, sentence: str) -> None:
     code, out, err = run(*arguments.split())
     assert (code, out) == (2, b"")
     assert err.startswith(f"regard: {sentence}")
+
+
+def test_a_line_longer_than_the_model_reads_costs_the_perplexity_alone(
+    run: Run, saved: Saved, texts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = ModelConfig(**{**saved.config.model_dump(), "positions": "learned", "max_length": 40})
+    save_model(texts / "m", build(config), Config(model=config), saved.subwords)
+    (texts / "test.en").write_text("\n".join(["x"] * 4 + ["x y " * 50] + ["x"] * 15) + "\n", encoding="utf-8")
+    line = "--model m --source test.en --reference test.de --beam 1 --out made.de --json"
+    code, out, err = run(*line.split())
+    assert code == 0 and "perplexity" not in json.loads(out)
+    assert len((texts / "made.de").read_text(encoding="utf-8").splitlines()) == 20
+    wanted = "line 5: 200 tokens, but the model can read no more than 39 at once; leave the line out, or divide it\n"
+    assert err == f"regard: no perplexity: {wanted}"
+    assert Run(monkeypatch, "score")(*["--model", "m", "--source", "test.en", "--target", "test.de"]) == (
+        2,
+        b"",
+        f"regard: {wanted}",
+    )
 
 
 def test_score(folder: Path, texts: Path, translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,6 +43,13 @@ def test_as_the_issue_writes_it(run: Run, model: Path, monkeypatch: pytest.Monke
     assert run(*line.split())[0] == 2, "M exists"
 
 
+def test_a_text_that_lies_around_is_not_the_validation_set(run: Run, model: Path) -> None:
+    Path("valid.jsonl").write_text('{"source": "사과", "target": "Apfel", "tag": null}\n', encoding="utf-8")
+    code, _, err = run(*["--model", "model", "--to", "ctranslate2", "--quantization", "int8", "--out", "M"])
+    assert (code, err) == (0, "")
+    assert "was not measured" in Path("M/README.md").read_text(encoding="utf-8")
+
+
 def test_beside_the_model(run: Run, model: Path, translator: Translator) -> None:
     for quantization in ("int8_float32", "float32"):  # the second replaces the first
         code, out, _ = run("--model", "model", "--to", "ctranslate2", "--quantization", quantization)

@@ -29,6 +29,15 @@ def test_wrapped_lines_are_one_text_and_others_are_not() -> None:
     assert found[2:] == ["- one", "- two", "한 줄입니다.", "שורה אחת."]
 
 
+def test_sentences_on_lines_of_their_own_stay_there() -> None:
+    """Though the first is the longer, so that the second's first word would not have fitted there."""
+    for lines in (
+        ["The first of these two sentences is somewhat longer than it.", "The second is short."],
+        ["이 문장은 두 문장 가운데 첫째 문장이며 둘째 문장보다 조금 더 길게 쓰여 있는 문장이다.", "둘째는 짧다."],
+    ):
+        assert texts(pieces("\n".join(lines) + "\n")) == lines
+
+
 def test_lines_are_wrapped_again() -> None:
     assert rebuilt(pieces(BOOK), upper) == BOOK.upper()
     windows = BOOK.replace("\n", "\r\n")

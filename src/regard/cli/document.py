@@ -39,11 +39,9 @@ def translate_document(translator: "Translator", path: Path, options: "Options",
 
 def _check_place(place: Path, path: Path, force: bool) -> None:
     from regard.errors import UserError
+    from regard.files import check_place
 
-    if not place.parent.is_dir():
-        raise UserError(f"{place}: there is no folder {place.parent}; make it first, or choose another place")
-    if place.is_dir():
-        raise UserError(f"{place}: is a folder; name a file in it")
+    check_place(place)
     if place.exists() and place.samefile(path):
         raise UserError(f"{place}: is the file to translate; name another with --out")
     if place.exists() and not force:

@@ -67,7 +67,7 @@ def evaluate(
     from regard.decode.translator import Options
     from regard.evaluate.aligned import read_aligned
     from regard.evaluate.report import report
-    from regard.files import write_bytes
+    from regard.files import check_place
 
     if not reference:
         raise UserError("--reference is missing; name the file of right translations")
@@ -75,6 +75,8 @@ def evaluate(
         raise UserError("give either --model with --source, or --hypothesis; one of them is what is measured")
     if model and source is None:
         raise UserError("--source is missing; name the file to translate")
+    if out is not None:
+        check_place(out)
     names = [*reference, *filter(None, (source, hypothesis, baseline))]
     lines = dict(zip(names, read_aligned(names), strict=True))
     sources = None if source is None else lines[source]
@@ -83,21 +85,28 @@ def evaluate(
     perplexity = None
     if hypothesis is not None:
         hypotheses = lines[hypothesis]
+        _keep(hypotheses, out)
     else:
         assert model and sources is not None
         translator = load(*model, engine=engine, device=device)
         options = Options(beam=beam, alpha=alpha, target=target, split=not no_split, batch_tokens=batch_tokens)
         hypotheses = _translated(translator, sources, options)
+        _keep(hypotheses, out)
         if translator.has_weights:
             perplexity = _perplexity(translator, sources, right[0], options)
-    if out is not None:
-        write_bytes(out, "".join(f"{line}\n" for line in hypotheses).encode())
     others = None if baseline is None else lines[baseline]
     figures = report(hypotheses, right, sources=sources, baseline=others, perplexity=perplexity)
     if as_json:
         typer.echo(json.dumps(figures.as_dict()))
     else:
         typer.echo(figures.as_latex() if format_ == "latex" else figures.as_text())
+
+
+def _keep(lines: list[str], out: Path | None) -> None:
+    from regard.files import write_bytes
+
+    if out is not None:
+        write_bytes(out, "".join(f"{line}\n" for line in lines).encode())
 
 
 def _measure_parses(gold: str, parses: str, as_json: bool) -> None:
@@ -129,16 +138,17 @@ def _measure_parser(
     from regard.decode.load import load_parser
     from regard.decode.parser import ParseOptions
     from regard.evaluate.parser_report import measure_parser
-    from regard.files import write_bytes
+    from regard.files import check_place
     from regard.text.trees import read_trees
 
+    if out is not None:
+        check_place(out)
     right = list(read_trees(text_lines(gold), shown(gold)))
     parser = load_parser(*model, engine="torch" if engine == "auto" else engine, device=device)
     options = ParseOptions(beam=beam, alpha=alpha, batch_tokens=batch_tokens)
     with sentences_done(2 * len(right)) as progress:
         report = measure_parser(parser, right, options, progress)
-    if out is not None:
-        write_bytes(out, "".join(f"{one.tree}\n" for one in report.parses["constrained"]).encode())
+    _keep([str(one.tree) for one in report.parses["constrained"]], out)
     typer.echo(json.dumps(report.figures) if as_json else report.as_text())
 
 
@@ -153,15 +163,21 @@ def _translated(translator: "Translator", sources: list[str], options: "Options"
     return [one_line(translation.text) for translation in translations]
 
 
-def _perplexity(translator: "Translator", sources: list[str], reference: list[str], options: "Options") -> float:
+def _perplexity(translator: "Translator", sources: list[str], reference: list[str], options: "Options") -> float | None:
+    """Of the first reference; none, with a sentence about it, where a line is longer than the model can read whole."""
     from regard.decode.engines import BATCH_TOKENS
+    from regard.errors import UserError
     from regard.evaluate.perplexity import perplexity, score_texts
 
-    scored = score_texts(
-        translator,
-        sources,
-        reference,
-        target_language=options.target,
-        batch_tokens=options.batch_tokens or BATCH_TOKENS,
-    )
+    try:
+        scored = score_texts(
+            translator,
+            sources,
+            reference,
+            target_language=options.target,
+            batch_tokens=options.batch_tokens or BATCH_TOKENS,
+        )
+    except UserError as error:
+        typer.echo(f"regard: no perplexity: {error}", err=True)
+        return None
     return perplexity(scored)

@@ -175,10 +175,9 @@ def _validation(model: Path, target: str | None) -> _Text | None:
 
     run = model.absolute().parent / RUN
     config = read(run) if run.is_file() else Config()
-    data = Path(config.data or "")
-    if config.task != "translation" or not (data / VALID_TEXTS).is_file():
+    if config.data is None or config.task != "translation" or not (Path(config.data) / VALID_TEXTS).is_file():
         return None
-    pairs = valid_texts(data)
+    pairs = valid_texts(Path(config.data))
     tags = [pair.tag for pair in pairs if target is None or pair.tag in (target, f"<2{target}>")]
     chosen = [pair for pair in pairs if tags and pair.tag == tags[0]]
     if not chosen:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from regard.documents.segment import Item, Piece, divided
 
 _PARAGRAPH = re.compile(r"^(?:[^\S\n]*+\S[^\n]*+\n?)+", re.MULTILINE)  # linear in time, whatever the text
+ENDS = (".", "!", "?", "…", "。", "！", "？", "؟", "।", ":")
 NARROWEST = 40  # characters; shorter lines were ended by their writer
 
 
@@ -37,7 +38,8 @@ def _width(lines: list[str]) -> int | None:
     if len(lines) < 2 or width < NARROWEST or any(not line or line[0].isspace() for line in lines[1:]):
         return None
     full = (len(line) + 1 + len(after.split()[0]) > width for line, after in pairwise(lines))
-    return width if all(full) else None
+    sentences = all(line.endswith(ENDS) for line in lines[:-1])  # each on a line of its own
+    return width if all(full) and not sentences else None
 
 
 def _wrapped(width: int, end: str) -> Callable[[str], str]:

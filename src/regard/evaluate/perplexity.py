@@ -13,7 +13,8 @@ from torch import Tensor
 from regard.config import BOS, EOS, PAD
 from regard.decode.engines import BATCH_TOKENS, Progress, batches, quiet
 from regard.decode.torch_engine import padded
-from regard.decode.translator import Translator
+from regard.decode.translator import Translator, reach
+from regard.errors import UserError
 from regard.model.seq2seq import Seq2Seq
 from regard.text.normalise import normalise
 
@@ -54,12 +55,22 @@ def score_texts(
     batch_tokens: int = BATCH_TOKENS,
     progress: Progress = quiet,
 ) -> list[Scored]:
-    """Score pairs of texts. Each is taken whole, as in training: no text is divided into sentences."""
+    """Score pairs of texts. Each is taken whole, as in training: no text is divided into sentences.
+
+    One that is longer than the model can read is a UserError, before anything is computed.
+    """
     assert len(sources) == len(targets)
     tag = translator.tag(target_language)
     source_ids = translator.source_subwords.encode([normalise(text, translator.form) for text in sources])
     target_ids = translator.target_subwords.encode([normalise(text, translator.form) for text in targets])
     source_ids = [[*tag, *ids] for ids in source_ids]
+    longest = reach(translator.saved)
+    for number, pair in enumerate(zip(source_ids, target_ids, strict=True) if longest is not None else (), start=1):
+        if (length := max(map(len, pair))) > (longest or 0):
+            raise UserError(
+                f"line {number}: {length} tokens, but the model can read no more than {longest} at once; "
+                "leave the line out, or divide it"
+            )
     scores = score_ids(translator.model, source_ids, target_ids, batch_tokens=batch_tokens, progress=progress)
     pieces = translator.target_subwords.pieces
     return [Scored(tuple(pieces(ids)), found) for ids, found in zip(target_ids, scores, strict=True)]
