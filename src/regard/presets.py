@@ -49,14 +49,19 @@ def preset(name: str, **changes: dict[str, Any]) -> Config:
     return parse({key: section for key, section in _row(name).items() if key != "paper"}, f"preset {name}", changes)
 
 
-def read(path: Path, **changes: dict[str, Any]) -> Config:
-    """A run file: TOML with the sections of Config, on top of `preset = "NAME"` if it says so."""
+def sections(path: Path) -> dict[str, Any]:
+    """What a run file itself says, unchecked."""
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: not valid TOML: {error}") from None
+
+
+def read(path: Path, **changes: dict[str, Any]) -> Config:
+    """A run file: TOML with the sections of Config, on top of `preset = "NAME"` if it says so."""
+    values = sections(path)
     name = values.pop("preset", None)
     if name is None:
         return parse(values, str(path), changes)

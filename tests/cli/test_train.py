@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from regard.cli.main import app
 from regard.errors import UserError
 from regard.files import sha256
+from regard.model.bundled import located
 from regard.train.log import records
 
 SMALL = [
@@ -205,6 +206,28 @@ def test_fine_tuning_with_other_subwords_is_refused(data: Path, tmp_path: Path) 
     regard(*common, "--subwords-from", str(tmp_path / "x/model"), "--out", str(tmp_path / "fitting"))
     regard(*tune, "--data", str(tmp_path / "fitting"))
     assert (tmp_path / "y" / "model" / "config.json").exists()
+    regard(*common, "--subwords-from", str(tmp_path / "x/model"), "--form", "NFKC", "--out", str(tmp_path / "form"))
+    with pytest.raises(UserError, match="form NFC, and the data are in NFKC; prepare the data with --form NFC"):
+        regard(*tune, "--fresh", "--data", str(tmp_path / "form"))
+
+
+def test_fine_tuning_keeps_to_the_model_but_for_what_the_run_file_says(data: Path, tmp_path: Path) -> None:
+    regard("train", "--preset", "tiny", "--data", str(data), "--out", str(tmp_path / "x"), *small())
+    (tmp_path / "tune.toml").write_text('preset = "base"\n[model]\ndropout = 0.25\n[train]\nbatch_tokens = 200\n')
+    tune = ["train", str(tmp_path / "tune.toml"), "--from", str(tmp_path / "x/model"), "--data", str(data)]
+    regard(*tune, "--out", str(tmp_path / "y"), "--set", "train.steps=1")
+    before, after = (json.loads((tmp_path / run / "model/config.json").read_text())["model"] for run in "xy")
+    assert before["dropout"] != 0.25 and after == {**before, "dropout": 0.25}
+
+
+def test_a_bundled_models_subwords(tmp_path: Path) -> None:
+    """A name stands wherever the folder of a model may."""
+    (tmp_path / "pairs.tsv").write_text(
+        "The dog runs.\tDer Hund läuft.\nGood morning!\tGuten Morgen!\n", encoding="utf-8"
+    )
+    common = ["prepare", "--train", str(tmp_path / "pairs.tsv"), "--cores", "1", "--out", str(tmp_path / "data")]
+    regard(*common, "--subwords-from", "en-de")
+    assert sha256(tmp_path / "data" / "subwords.model") == sha256(located("en-de") / "subwords.model")
 
 
 def test_runs_of_what_is_no_run(tmp_path: Path) -> None:

@@ -1,7 +1,22 @@
-"""How the demo's model is examined."""
+"""How the demo's model is examined, and that it writes over nothing else."""
 
-from regard.demo.dates import LANGUAGES, Example
-from regard.demo.lesson import Answered, Drawn, by_language, exact_match
+from pathlib import Path
+
+import pytest
+
+from regard.demo.dates import LANGUAGES, Example, task
+from regard.demo.lesson import Answered, Drawn, by_language, exact_match, learn
+from regard.errors import UserError
+from regard.train.loop import Silence
+
+
+def test_a_folder_of_somebody_elses_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "train.tsv").write_text("mine")
+    with pytest.raises(UserError, match="is no earlier demo; choose another --out"):
+        learn(task(1, train=10, held_out=2), tmp_path, 1, Silence())
+    assert [path.name for path in tmp_path.iterdir()] == ["train.tsv"] and (
+        tmp_path / "train.tsv"
+    ).read_text() == "mine"
 
 
 def test_exact_match_is_the_share_that_is_right() -> None:

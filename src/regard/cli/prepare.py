@@ -94,6 +94,8 @@ def prepare(
 
     --train and --valid take the words that follow them, up to the next option. The folder is made whole or not at all.
     """
+    from regard.model.bundled import located
+
     if check is not None:
         _check(check, as_json)
         return
@@ -108,7 +110,7 @@ def prepare(
         tree_tags=tree_tags,
         vocabulary=vocabulary,
         subwords=subwords,
-        subwords_from=subwords_from,
+        subwords_from=None if subwords_from is None else str(located(subwords_from)),
         shared=not separate,
         form=form,
         source_language=source_language,

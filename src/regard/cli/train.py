@@ -81,14 +81,14 @@ def _train(
 
     prepared = Prepared.open(folder)
     from regard.train.loop import train as run
-    from regard.train.run import LOG, settle, subword_files
+    from regard.train.run import LOG, settle
 
     saved = _existing(start)
     if saved is not None:
-        config = config.model_copy(update={"model": _merged(saved, assignments)})
+        config = config.model_copy(update={"model": _merged(saved, file, assignments)})
     config = settle(config, prepared)
     if saved is not None:
-        _check_vocabulary(saved, subword_files(prepared), start)
+        _check_texts(saved, prepared, start)
     weights = None if saved is None else dict(saved.model.state_dict())
     validator = _validator(prepared, config) if config.train.bleu else None
     with watch(config.train.steps, out, tensorboard=tensorboard) as observer:
@@ -113,20 +113,28 @@ def _existing(start: Path | None) -> "Saved | None":
     return None if start is None else load_model(start)
 
 
-def _merged(saved: "Saved", assignments: list[str]) -> Any:
-    """The existing model's description; only what --set names may differ from it."""
+def _merged(saved: "Saved", file: Path | None, assignments: list[str]) -> Any:
+    """The existing model's description; only what the run file itself and --set name may differ from it."""
     from regard.checked import check
     from regard.config import Config
-    from regard.presets import settings
+    from regard.presets import sections, settings
 
-    values = {**saved.config.model_dump(), **settings(assignments).get("model", {})}
+    written = {} if file is None else sections(file).get("model", {})
+    values = {**saved.config.model_dump(), **written, **settings(assignments).get("model", {})}
     return check(Config, {"model": values}, "--set").model
 
 
-def _check_vocabulary(saved: "Saved", subwords: dict[str, bytes], start: Path | None) -> None:
+def _check_texts(saved: "Saved", prepared: "Prepared", start: Path | None) -> None:
+    """Refuse data that spells texts in another way than the model that is fine-tuned."""
     from regard.errors import UserError
+    from regard.train.run import subword_files
 
-    if saved.subwords != subwords:
+    if saved.form != prepared.config.form:
+        raise UserError(
+            f"{start}: reads texts in Unicode's form {saved.form}, and the data are in {prepared.config.form}; "
+            f"prepare the data with --form {saved.form}"
+        )
+    if saved.subwords != subword_files(prepared):
         raise UserError(
             f"{start}: its subwords are not those of the data; "
             f"prepare the data with them: regard prepare --subwords-from {start} …"

@@ -14,7 +14,7 @@ from regard.decode.load import live, load
 from regard.decode.translator import Options, Translator
 from regard.decode.words import MARK
 from regard.demo.dates import LANGUAGES, Example, Task
-from regard.errors import Interrupted
+from regard.errors import Interrupted, UserError
 from regard.files import write_bytes
 from regard.model.saved import Saved
 from regard.model.seq2seq import Seq2Seq
@@ -23,6 +23,7 @@ from regard.train.loop import Observer, train
 from regard.train.run import LOG, settle, subword_files
 
 VALIDATIONS = 20
+MARK_OF_A_DEMO = ".regard-demo"  # only a folder that has it is written over
 WHOLE = Options(beam=1, split=False)  # a full stop after the day ends no sentence
 
 Points = list[tuple[int, float]]
@@ -69,7 +70,10 @@ def learn(task: Task, folder: Path, steps: int, observer: Observer) -> Translato
 
 
 def _prepared(task: Task, folder: Path) -> Prepared:
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK_OF_A_DEMO).exists():
+        raise UserError(f"{folder}: has files in it, and is no earlier demo; choose another --out")
     folder.mkdir(parents=True, exist_ok=True)
+    write_bytes(folder / MARK_OF_A_DEMO, b"")
     train, valid = (_written(folder, *named) for named in (("train", task.train), ("valid", task.dates)))
     settings = PrepareConfig(vocabulary=500, source_language="written", target_language="iso")
     prepare([train], [valid], folder / "data", settings, force=True)
