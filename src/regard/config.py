@@ -268,6 +268,8 @@ class Config(Frozen):
     """The folder that `regard prepare` made."""
     task: Task = "translation"
     """What the model learns to do; `regard train` sets it from the data."""
+    start: str | None = None
+    """The model that is fine-tuned, by its folder's name and its checksum; `regard train --from` sets it."""
     model: ModelConfig = ModelConfig()
     train: TrainConfig = TrainConfig()
     decode: DecodeConfig = DecodeConfig()

@@ -218,6 +218,9 @@ def test_fine_tuning_keeps_to_the_model_but_for_what_the_run_file_says(data: Pat
     regard(*tune, "--out", str(tmp_path / "y"), "--set", "train.steps=1")
     before, after = (json.loads((tmp_path / run / "model/config.json").read_text())["model"] for run in "xy")
     assert before["dropout"] != 0.25 and after == {**before, "dropout": 0.25}
+    tune[3] = str(tmp_path / "y/model")
+    with pytest.raises(UserError, match="start was model, [0-9a-f]{16} when this run began and is now model, "):
+        regard(*tune, "--out", str(tmp_path / "y"), "--set", "train.steps=2")
 
 
 def test_a_bundled_models_subwords(tmp_path: Path) -> None:

@@ -84,8 +84,9 @@ def _train(
     from regard.train.run import LOG, settle
 
     saved = _existing(start)
-    if saved is not None:
-        config = config.model_copy(update={"model": _merged(saved, file, assignments)})
+    if start is not None and saved is not None:
+        merged = _merged(saved, file, assignments)
+        config = config.model_copy(update={"model": merged, "start": _identity(start)})
     config = settle(config, prepared)
     if saved is not None:
         _check_texts(saved, prepared, start)
@@ -111,6 +112,15 @@ def _existing(start: Path | None) -> "Saved | None":
     from regard.model.saved import load_model
 
     return None if start is None else load_model(start)
+
+
+def _identity(start: Path) -> str:
+    """What tells a model from another, so that a run which goes on is one from the same."""
+    from regard.model.description import model_folder
+    from regard.train.run import fingerprint
+
+    folder = model_folder(start)
+    return f"{folder.resolve().name}, {fingerprint(folder)[:16]}"
 
 
 def _merged(saved: "Saved", file: Path | None, assignments: list[str]) -> Any:

@@ -58,9 +58,9 @@ def subword_files(data: "Prepared") -> dict[str, bytes]:
     return data.vocabularies
 
 
-def fingerprint(data: Path) -> str:
-    """What tells prepared data from other prepared data."""
-    return hashlib.sha256((data / MANIFEST).read_bytes()).hexdigest()
+def fingerprint(folder: Path) -> str:
+    """What tells prepared data from other prepared data, and a model from another."""
+    return hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
 
 
 def begin(run: Path, config: Config, *, fresh: bool) -> dict[str, tuple[Any, Any]]:
