@@ -2,7 +2,7 @@
 
     python experiments/multi30k.py FOLDER data/text      # FOLDER has train.en.gz, train.de.gz and so on
 
-`regard corpora get multi30k-en-de` gets the texts.
+They are in data/task1/raw of https://github.com/multi30k/dataset under these names (`regard corpora get` gives them others).
 """
 
 import argparse

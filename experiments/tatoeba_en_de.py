@@ -1,5 +1,6 @@
 r"""The texts of the bundled English-German model: Tatoeba's pairs, split by sentence, with everyday variations.
 
+    curl -O https://www.manythings.org/anki/deu-eng.zip && unzip -p deu-eng.zip deu.txt | gzip > deu-eng.tsv.gz
     python experiments/tatoeba_en_de.py deu-eng.tsv.gz data/text      # the pairs: English TAB German
     regard prepare --train data/text/train.en-de.tsv --tag '<2de>' --train data/text/train.de-en.tsv --tag '<2en>' \
         --valid data/text/valid.en-de.tsv --valid-tag '<2de>' --valid data/text/valid.de-en.tsv --valid-tag '<2en>' \

@@ -1,4 +1,4 @@
-"""`regard demo`: a first look. Trains a small model from nothing on dates as people write them, and opens it."""
+"""`regard demo`: a first look. Trains a small model from nothing on dates as people write them, and shows it in a page."""
 
 import json
 import sys
