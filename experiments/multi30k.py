@@ -2,7 +2,8 @@
 
     python experiments/multi30k.py FOLDER data/text      # FOLDER has train.en.gz, train.de.gz and so on
 
-They are in data/task1/raw of https://github.com/multi30k/dataset under these names (`regard corpora get` gives them others).
+They are in data/task1/raw of https://github.com/multi30k/dataset under these names; `regard corpora get` gives them
+others.
 """
 
 import argparse

@@ -75,9 +75,18 @@ def test_a_folder_of_other_things_is_left_alone(served: tuple[Server, Any], tmp_
     get("small-en-ko", tmp_path / "mine")
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "thesis.txt").write_text("years")
-    with pytest.raises(UserError, match="thesis: exists already"):
+    asked = len(served[0].asked)
+    with pytest.raises(UserError, match="thesis: holds thesis.txt, which is no part of small-en-ko"):
         get("small-en-ko", tmp_path / "thesis")
     assert [path.name for path in (tmp_path / "thesis").iterdir()] == ["thesis.txt"]
+    (tmp_path / "mine" / "notes.txt").write_text("months")
+    (tmp_path / "mine" / "train.en").write_text("damaged")
+    with pytest.raises(UserError, match="mine: holds notes.txt, which is no part of small-en-ko"):
+        get("small-en-ko", tmp_path / "mine")
+    assert (tmp_path / "mine" / "notes.txt").read_text() == "months" and len(served[0].asked) == asked
+    (tmp_path / "mine" / "notes.txt").unlink()
+    get("small-en-ko", tmp_path / "mine")
+    assert (tmp_path / "mine" / "train.en").read_text() != "damaged"
 
 
 @pytest.mark.parametrize(

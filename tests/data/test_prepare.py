@@ -466,3 +466,7 @@ def test_subwords_of_earlier_data(tmp_path: Path, shared: bool) -> None:
     assert two.target_subwords.decode(target.tolist()) == "שני כלבים"
     with pytest.raises(UserError, match="holds no subwords"):
         prepare(first, [], tmp_path / "three", PrepareConfig(subwords_from=str(tmp_path)), cores=1)
+    tagged, seen = [first[0].model_copy(update={"tag": "<2de>"})], []
+    with pytest.raises(UserError, match="no tag '<2de>'; it has none"):
+        prepare(tagged, [], tmp_path / "three", config, cores=1, progress=lambda *told: seen.append(told))
+    assert not seen, "told before the work begins"

@@ -96,3 +96,10 @@ def test_the_report_can_be_read_back(tmp_path: Path) -> None:
     data, report = made(tmp_path)
     written = json.loads((data.directory / "report.json").read_text())
     assert written["target_vocabulary"] == report.target_vocabulary == data.target_subwords.size
+
+
+def test_nothing_is_skipped_in_trees(tmp_path: Path) -> None:
+    with pytest.raises(
+        UserError, match="a.mrg.gz: where a tree is broken nothing tells the next one; .*--skip-invalid"
+    ):
+        made(tmp_path, PARSING.model_copy(update={"skip_invalid": True}))

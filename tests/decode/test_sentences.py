@@ -24,6 +24,10 @@ punctuated = st.lists(st.one_of(st.sampled_from(PIECES), any_text), max_size=20)
         ["Wait... what?", "Really?!", "Yes!!!", "No."],
         ["¿Qué?", "¡No!", "«Oui.»", "D'accord."],
         ["iPhone sales, e.g. in Korea, fell.", "Apple said so."],
+        ["« Vraiment ? » demanda-t-il.", "« Oui. »", "Il partit."],
+        ["2024. 3. 15. 회의가 열렸다.", "모두 왔다."],
+        ["Es kostet 50 Tsd. Euro, siehe Abb. 3 und Kap. 4 dort.", "Er wohnt in der Hauptstr. 5 in Bonn."],
+        ["See pp. 12-14, Eq. 3 and Sec. 3.2 there.", "MM. Dupont et Durand sont venus.", "They left."],
     ],
 )
 def test_sentences_with_spaces(sentences: list[str]) -> None:
@@ -32,6 +36,11 @@ def test_sentences_with_spaces(sentences: list[str]) -> None:
 
 def test_sentences_without_spaces() -> None:
     assert [part.text for part in split("你好。「再见！」他说？好").parts] == ["你好。", "「再见！」", "他说？", "好"]
+    assert [part.text for part in split("３．５ドルです。「はい。」と言った。終わり").parts] == [
+        "３．５ドルです。",
+        "「はい。」と言った。",
+        "終わり",
+    ]
 
 
 def test_lines_always_divide() -> None:

@@ -6,6 +6,29 @@ from tests.documents.translators import Translate, every, rebuilt, same, texts, 
 from tests.text.conftest import any_text
 
 from regard.documents.gettext import pieces
+from regard.documents.segment import Translated
+
+
+def message(text: str) -> str:
+    return f'msgid "{text}"\nmsgstr ""\n'
+
+
+def made_of(text: str, translate: Translate = upper) -> str:
+    """The message that a translator makes of one."""
+    return rebuilt(pieces(message(text)), translate).split("msgstr ")[1].strip()[1:-1]
+
+
+def test_placeholders_stay_joined_to_what_they_were_joined_to() -> None:
+    for text in ("PAGE %d/%d", "RANGE %d-%d BYTES", "EMAIL %s@%s SENT", "SAVE AS %s.TXT", "FILE '%s' NOT FOUND"):
+        assert made_of(text) == text
+    german = Translated("Datei '' nicht gefunden", ((0, 0), (1, 1), (2, 2), (3, 3)))
+    assert made_of("File '%s' not found", lambda _: german) == "Datei '%s' nicht gefunden"
+    assert made_of("%<PRIu64> bytes read") == "%<PRIu64> BYTES READ"
+
+
+def test_columns_stay_where_they_are() -> None:
+    assert made_of(r"-v, --verbose   be\tverbose") == r"-V, --VERBOSE   BE\tVERBOSE"
+
 
 CATALOGUE = r"""# A comment.
 msgid ""

@@ -24,6 +24,26 @@ PAGE = """<!DOCTYPE html>
 """
 
 
+def test_links_without_a_space_between_are_texts_of_their_own() -> None:
+    menu = '<nav><a href="/">Home</a><a href="/about">About us</a><a href="/c">연락처</a></nav>'
+    assert texts(pieces(menu)) == ["Home", "About us", "연락처"]
+    assert rebuilt(pieces(menu), upper) == menu.replace("Home", "HOME").replace("About us", "ABOUT US")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<p>ABOUT 10<sup>6</sup> CELLS</p>",
+        "<p>H<sub>2</sub>O IS WATER</p>",
+        "<p>5 M<sup>2</sup>.</p>",
+        "<p>IT WORKS.<sup>[1]</sup> THEN</p>",
+        "<p><b>A</b>/<b>B</b> TEST</p>",
+    ],
+)
+def test_a_tag_inside_a_word_stays_there(page: str) -> None:
+    assert rebuilt(pieces(page), upper) == page
+
+
 class Tags(HTMLParser):
     """The tags of a page as Python's own parser reads them."""
 

@@ -176,3 +176,28 @@ def test_time_is_linear() -> None:
 def test_a_heading_may_be_closed(heading: str, said: str) -> None:
     assert texts(pieces(f"{heading}\n")) == [said]
     assert rebuilt(pieces(f"{heading}\n"), upper) == f"{heading.upper()}\n"
+
+
+def test_breaks_part_texts() -> None:
+    assert texts(pieces("| a | First line<br>second<br/><br />third |\n| - | - |\n")) == [
+        "a",
+        "First line",
+        "second",
+        "third",
+    ]
+    assert rebuilt(pieces("one<br/>two\n"), upper) == "ONE<br/>TWO\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Press <kbd>Ctrl</kbd>+<kbd>C</kbd> now.", "PRESS <kbd>Ctrl</kbd>\\+<kbd>C</kbd> NOW."),
+        ("to <code>stop it</code> now", "TO <code>stop it</code> NOW"),
+        ("> [!NOTE]\n> Be careful.", "> [!NOTE]\n> BE CAREFUL."),
+        ("so $a_b + c_d$ it is", "SO $a_b + c_d$ IT IS"),
+        ("from $5 to $6 each", "FROM $5 TO $6 EACH"),
+        ("text <!-- a > b --> more", "TEXT<!-- a > b --> MORE"),
+    ],
+)
+def test_what_is_no_prose_stays(text: str, wanted: str) -> None:
+    assert rebuilt(pieces(text), upper) == wanted

@@ -38,6 +38,12 @@ def test_sentences_on_lines_of_their_own_stay_there() -> None:
         assert texts(pieces("\n".join(lines) + "\n")) == lines
 
 
+def test_items_of_a_list_stay_apart() -> None:
+    for first, second in (("1. ", "2. "), ("- ", "- "), ("> ", "> "), ("a) ", "b) ")):
+        lines = [f"{first}Install the package with the usual command", f"{second}Start the server"]
+        assert len(texts(pieces("\n".join(lines) + "\n"))) == 2
+
+
 def test_lines_are_wrapped_again() -> None:
     assert rebuilt(pieces(BOOK), upper) == BOOK.upper()
     windows = BOOK.replace("\n", "\r\n")

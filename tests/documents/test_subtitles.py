@@ -40,6 +40,16 @@ def test_what_is_said() -> None:
     )
 
 
+def test_a_blank_line_inside_a_cue() -> None:
+    film = "1\n00:00:01,000 --> 00:00:02,000\n\nFirst\n\nSecond\n\n2\n00:00:03,000 --> 00:00:04,000\nThird\n"
+    assert texts(srt(film)) == ["First", "Second", "Third"]
+    assert rebuilt(srt(film), same) == film
+
+
+def test_speakers_inside_tags() -> None:
+    assert texts(srt("1\n00:00:01,000 --> 00:00:02,000\n<i>- Hi.</i>\n<i>- Bye.</i>\n")) == ["Hi.", "Bye."]
+
+
 def test_lines_are_as_many_as_there_were_but_never_blank() -> None:
     cue = "1\n00:00:01,000 --> 00:00:02,000\none two\nthree four\n"
     assert rebuilt(srt(cue), lambda _: Translated("eins zwei drei vier")).endswith("\neins zwei\ndrei vier\n")

@@ -1,4 +1,4 @@
-"""`regard demo`: a first look. Trains a small model from nothing on dates as people write them, and shows it in a page."""
+"""`regard demo`: a first look. Trains a small model from nothing on dates as people write them; makes a page of it."""
 
 import json
 import sys

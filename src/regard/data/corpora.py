@@ -111,6 +111,8 @@ def get(name: str, to: Path | None = None, progress: Progress | None = None) -> 
     described = corpus.model_dump(mode="json", exclude_none=True)
     if _is_whole(folder, described):
         return folder
+    if to is not None:
+        _check_folder(folder, corpus, name)
     downloads, told = home() / DOWNLOADS, progress or (lambda *_: None)
     for file in corpus.downloads:
         download(known.files[file], downloads / file, told)
@@ -130,6 +132,17 @@ def get(name: str, to: Path | None = None, progress: Progress | None = None) -> 
         shutil.rmtree(raw)
         files.write_json(place / DESCRIPTION, described)
     return folder
+
+
+def _check_folder(folder: Path, corpus: PublicCorpus, name: str) -> None:
+    """Refuse a folder with anything in it that is no part of the corpus, which would be lost, before a download."""
+    there = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    own = {text for part in corpus.parts for split in texts.SPLITS for text in part.texts(split, corpus.languages)}
+    others = there - own - {DESCRIPTION, files.MANIFEST} if DESCRIPTION in there else there
+    if others:
+        raise UserError(
+            f"{folder}: holds {min(others)}, which is no part of {name}; move it away, or give another --to"
+        )
 
 
 def _file(side: str) -> str:

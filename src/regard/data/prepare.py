@@ -38,11 +38,13 @@ def prepare(
     if not train:
         raise UserError("there is no training corpus; name at least one")
     check([*train, *valid])
-    if config.subwords_from is not None:
-        take(Path(config.subwords_from), config)  # so that a mistake shows before the work begins
     replace = _may_replace(out := out.resolve(), force)
     tags = tuple(dict.fromkeys([*config.tags, *(corpus.tag for corpus in [*train, *valid] if corpus.tag is not None)]))
     config = config.model_copy(update={"tags": tags})
+    if config.subwords_from is not None:  # so that a mistake shows before the work begins
+        source, _ = take(Path(config.subwords_from), config)
+        for tag in tags:
+            source.tag(tag)
     watch = _Watch(progress or (lambda *_: None))
     with (
         files.new_directory(out, replace=replace) as folder,

@@ -26,6 +26,11 @@ class Treebank(Corpus):
             raise UserError(f"{' '.join(config.files)}: a treebank is one file; give --train again for another")
         if config.tag is not None:
             raise UserError(f"{config.files[0]}: {config.tag} can't stand before sentences to parse; leave out --tag")
+        if prepare.skip_invalid:
+            raise UserError(
+                f"{config.files[0]}: where a tree is broken nothing tells the next one; mend it, and leave out "
+                "--skip-invalid"
+            )
         super().__init__(config, Reading(config.files * 2))  # both sides are in the same file
         self._tags, self._form = prepare.tree_tags == "kept", prepare.form
 

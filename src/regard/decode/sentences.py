@@ -27,10 +27,13 @@ ABBREVIATIONS = frozenset(
 _SPACE = re.compile(r"\s+")
 _BREAK = re.compile(f"(?<!\\s)[^\\S{BREAKS}]*+[{BREAKS}]\\s*+")
 _MAYBE = re.compile(f"(?<=[{re.escape(ENDS + FULL_WIDTH_ENDS + CLOSERS)}])\\s++|{_BREAK.pattern}")  # divides sentences
-_FULL_WIDTH = re.compile(f"(?<![{FULL_WIDTH_ENDS}])[{FULL_WIDTH_ENDS}]++[{re.escape(CLOSERS)}]*+(?=\\S)")
+_FULL_WIDTH = re.compile(  # not before figures, as in ３．５, nor before what follows a quotation
+    f"(?<![{FULL_WIDTH_ENDS}])[{FULL_WIDTH_ENDS}]++[{re.escape(CLOSERS)}]*+(?=[^\\s\\d])(?!(?<=[{re.escape(CLOSERS)}])と)"
+)
 _CLAUSE_END = re.compile(r"[,;:–—،؛]\s+|[、，；：]\s*")
 _WORD = re.compile(r"[^\s\"'“‘«(\[{„‚/]{1,12}$")  # the end of it, if it is short
 _ONE_LINE = dict.fromkeys(map(ord, BREAKS), " ")
+VOWELS = frozenset("aeiouy")
 LOOK_BACK = 32  # characters; a longer run of closing marks does not close a sentence
 
 
@@ -114,16 +117,17 @@ def _divides(text: str, start: int, stop: int) -> bool:
         return False
     if _breaks(text[start:stop]):
         return True
-    before = text[max(0, start - LOOK_BACK) : start].rstrip(CLOSERS)
+    before = text[max(0, start - LOOK_BACK) : start].rstrip(f"{CLOSERS} \u00a0\u202f")
     if not before or before[-1] not in ENDS + FULL_WIDTH_ENDS:
         return False
     following = text[stop : stop + LOOK_BACK].lstrip("\"'“‘«‹([{„‚¿¡—–-「『 ")[:1]
-    if following.islower() or following in ENDS:
+    closes = text[stop] in "»›" and not text[stop + 1 : stop + 2].isalnum()  # « Oui. » has spaces inside
+    if following.islower() or following in ENDS or closes:
         return False
-    return before[-1] != "." or not _abbreviated(before[:-1])
+    return before[-1] != "." or not _abbreviated(before[:-1], following)
 
 
-def _abbreviated(before: str) -> bool:
+def _abbreviated(before: str, following: str) -> bool:
     """Whether a full stop after this more likely belongs to the word than ends the sentence."""
     if before.endswith((".", "…")):
         return False  # an ellipsis
@@ -132,11 +136,14 @@ def _abbreviated(before: str) -> bool:
         return False
     word = found.group()
     if word.isdecimal():
-        return len(word) <= 3  # an ordinal, as in German: am 3. Oktober
+        return len(word) <= 3 or following.isdecimal()  # am 3. Oktober; 2024. 3. 15.
     if any(map(str.isdecimal, word)):
         return False
-    initial = len(word) == 1 and word.lower() != word.upper()
-    return initial or word.lower() in ABBREVIATIONS or "." in word  # p.m., z.B., U.S.
+    latin, lower = word.isascii() and word.isalpha(), word.lower()
+    initial = len(word) == 1 and lower != word.upper()
+    consonants = latin and VOWELS.isdisjoint(lower)  # Tsd., bzgl., MM.
+    numbered = following.isdecimal() and (lower.endswith("str") or (latin and len(word) <= 4))  # Kap. 4, Hauptstr. 5
+    return initial or consonants or numbered or lower in ABBREVIATIONS or "." in word  # p.m., z.B., U.S.
 
 
 def _middle(text: str) -> tuple[int, int]:

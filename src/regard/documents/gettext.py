@@ -9,6 +9,7 @@ from regard.documents.segment import Item, Piece, divided
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _STATEMENT = re.compile(r'\s*(msgctxt|msgid|msgid_plural|msgstr(?:\[\d+\])?)[ \t]*"(.*)"\s*', re.DOTALL)
+_COLUMNS = re.compile(r"(\t+|  +)")  # spaces that line something up, as in lists of options
 _MORE = re.compile(r'\s*"(.*)"\s*', re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _MEANING = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
@@ -17,7 +18,8 @@ _PLACEHOLDER = re.compile(
     r"""
     %(?:\([^()\s]*\))? (?:\d+\$)? [-+\#0']*+ (?:\d++|\*)? (?:\.(?:\d++|\*))? (?:hh|h|ll|l|L|z|j|t|q)?
       [diouxXeEfFgGaAcspn@%]
-    | %\d+ | \$?\{[^{}\n]*\} | &[a-zA-Z]+; | <(?P<close>/?)(?P<tag>[a-zA-Z]++)[^<>\n]*+>
+    | %[-+\#0']*+\d*+<PRI[a-zA-Z0-9]++> | %\d+
+    | \$?\{[^{}\n]*\} | &[a-zA-Z]+; | <(?P<close>/?)(?P<tag>[a-zA-Z]++)[^<>\n]*+>
     """,
     re.VERBOSE,
 )
@@ -86,7 +88,8 @@ def _message(statement: _Statement, text: str) -> Iterator[Piece]:
         kept = line.strip()
         before, _, after = line.partition(kept) if kept else (line, "", "")
         yield f'"{_written(before)}'
-        yield from divided(list(_items(kept)), _written)
+        for number, part in enumerate(_COLUMNS.split(kept)):
+            yield from [_written(part)] if number % 2 else divided(list(_items(part)), _written)
         yield f'{_written(after)}"{last}'
 
 

@@ -65,12 +65,20 @@ def pieces(page: str, language: str | None = None) -> list[Piece]:
     found: list[Piece] = []
     items: list[Item] = []
     for item in _items(page, language):
-        if isinstance(item, Item):
+        if isinstance(item, Item) and not (items and _apart(items[-1], item)):
             items.append(item)
+        elif isinstance(item, Item):
+            found += divided(items, escape)
+            items = [item]
         else:
             found += [*divided(items, escape), item]
             items = []
     return [*found, *divided(items, escape)]
+
+
+def _apart(one: Item, other: Item) -> bool:
+    """Two links without a space between, as in menus, are two texts."""
+    return one.kind == "close" and other.kind == "open" and one.name == other.name and one.name in ("a", "label")
 
 
 def escape(text: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from regard.documents import html
 from regard.documents.markdown_inline import items, written
-from regard.documents.segment import Piece, divided
+from regard.documents.segment import Item, Piece, divided
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _QUOTE = re.compile(r"[ \t]*(?:>[ \t]?)*")
@@ -16,6 +16,7 @@ _CONTAINER = re.compile(
 _RULE = re.compile(r" {0,3}(?:=+|([-*_])[ \t]*+(?:\1[ \t]*+)*+)\s*")
 _FENCE = re.compile(r"(`{3,})[^`]*|(~{3,}).*", re.DOTALL)
 _DEFINITION = re.compile(r" {0,3}\[([^\]\s^][^\]]*)\]:")
+_ALERT = re.compile(r"\[![A-Za-z]+\]")  # on a line of its own, at the beginning of a quotation
 _HEADING = re.compile(r"#{1,6}[ \t]+")
 _HTML = re.compile(r" {0,3}<(?:!--|/?([a-zA-Z][a-zA-Z0-9-]*)(?=[\s/>]))")
 _HTML_END = {"<!--": "-->", "<script": "</script>", "<style": "</style>", "<pre": "</pre>", "<textarea": "</textarea>"}
@@ -78,6 +79,8 @@ def _literal(lines: Sequence[str], at: int, code: bool) -> int:
     line = lines[at]
     if not _bare(line) or _RULE.fullmatch(line) or _DEFINITION.match(line) or (code and _CODE.match(line)):
         return at + 1
+    if ">" in line and _ALERT.fullmatch(_bare(line)):
+        return at + 1
     fence = _FENCE.fullmatch(line[len(_container(line)) :])
     if fence is None:
         return at
@@ -121,7 +124,19 @@ def _row(row: str, labels: frozenset[str]) -> Iterator[Piece]:
         if cell[0] in "|\n":
             yield cell
         else:
-            yield from divided(items(cell, labels), written)
+            yield from _texts(cell, labels)
+
+
+def _texts(text: str, labels: frozenset[str]) -> Iterator[Piece]:
+    """What stands between <br> and <br>, each a text of its own."""
+    some: list[Item] = []
+    for item in items(text, labels):
+        if item.kind == "break":
+            yield from [*divided(some, written), item.raw]
+            some = []
+        else:
+            some.append(item)
+    yield from divided(some, written)
 
 
 def _end_of_paragraph(lines: Sequence[str], at: int) -> int:
@@ -156,5 +171,5 @@ def _paragraph(text: str, labels: frozenset[str]) -> Iterator[Piece]:
         if number % 2:
             yield part
         else:
-            yield from divided(items(part, labels), written)
+            yield from _texts(part, labels)
     yield after

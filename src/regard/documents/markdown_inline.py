@@ -18,10 +18,12 @@ _TOKEN = re.compile(
         | !\[[^\[\]]*\](?:{_ADDRESS}|\[[^\[\]]*\])
         | <(?:[a-zA-Z][a-zA-Z0-9+.-]+:[^\s<>]*|[^\s<>@]+@[^\s<>]+)>
         | \[\^[^\[\]\s]+\]
+        | <(?P<raw>code|kbd|samp|tt|var)(?:\s[^<>]*)?>[^<]*+</(?P=raw)>
+        | \$(?![\s$])(?:[^$\\\n]|\\.)++(?<!\s)\$(?!\d)
         | https?://[^\s<>\[\]()*`\\]*[^\s<>\[\]()*_`.,;:!?'"\\]
       )
-    | (?P<tag><(?P<close>/?)(?P<name>[a-zA-Z][a-zA-Z0-9-]*)(?:\s[^<>]*)?>)
-    | (?P<comment><!--[^<>]*-->)
+    | (?P<tag><(?P<close>/?)(?P<name>[a-zA-Z][a-zA-Z0-9-]*)(?:\s[^<>]*)?/?>)
+    | (?P<comment><!--(?:[^-<]|-(?!->)|<(?!!--))*+-->)
     | (?P<label>\[[^\[\]]+\](?:\[\])?)(?![\[(])
     | (?P<opening>\[)
     | (?P<closing>\](?:{_ADDRESS}|\[[^\[\]]+\]))
@@ -94,6 +96,8 @@ def _single(token: re.Match[str]) -> Item:
         return Item(raw, "text", " ")
     if token["tag"] is not None:
         name = token["name"].lower()
+        if name == "br":
+            return Item(raw, "break")
         return Item(raw, "point" if name in VOID else "close" if token["close"] else "open", name=name)
     return Item(raw, "point") if token["comment"] is not None else _plain(raw)
 

@@ -16,6 +16,7 @@ Pairs = tuple[tuple[int, int], ...]
 MOST_WORK = 200_000  # marks times places; a text with more is no sentence, and proportion must do
 EMPTY = 1000.0  # what an element costs that has lost all its words, in characters of distance
 WRONG_SIDE = 3.0
+QUOTES = "\"'“‘„‚«‹"  # what opens in one language, or at one place, and closes at another
 OPENERS = "([{\"'“‘«‹„‚¿¡「『（【〈《"
 
 _WORD = re.compile(r"\S+")
@@ -32,6 +33,8 @@ class Mark:
     end: int
     spaces: tuple[bool, bool] = (False, False)
     """Whether there was a space before it, and one after."""
+    leading: bool = False
+    """Whether it stands at the beginning of a word, as the first of %s/%s does, and at the end of none."""
 
     @property
     def at(self) -> int:
@@ -42,7 +45,7 @@ class Mark:
         """Of a word: where the mark belongs to. A point is the next word's if it was joined to that, and only that."""
         if self.kind == "break":
             return None
-        return "start" if self.kind == "open" or (self.kind == "point" and self.spaces == (True, False)) else "end"
+        return "start" if self.kind == "open" or self.leading else "end"
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,11 @@ def places(source: str, marks: Sequence[Mark], target: str, pairs: Pairs | None)
     if _UNSPACED.search(source) or _UNSPACED.search(target):
         pairs = None  # words that are whole sentences tell nothing
     wishes = _wishes(source, marks, target, pairs)
-    return _nearest(source, marks, wishes, target, candidates)
+    theirs, ours = words(source), words(target)
+    inner = [_inside_words(source, theirs, mark.at, target, ours) for mark in marks]
+    wishes = [min(found or [wish], key=lambda at: abs(at - wish)) for found, wish in zip(inner, wishes, strict=True)]
+    alike = {(at, side) for found in inner for at in found for side in ("start", "end")}
+    return _nearest(source, marks, wishes, target, sorted({*candidates, *alike}))
 
 
 def _word(text: str, start: int, end: int) -> Word:
@@ -75,7 +82,8 @@ def _word(text: str, start: int, end: int) -> Word:
     while core_start < end and not text[core_start].isalnum():
         core_start += 1
     if core_start == end:  # nothing but punctuation; a word may have been taken out of it
-        inner = end - len(text[start:end].lstrip(OPENERS))
+        opening = text[start : end - len(text[start:end].lstrip(OPENERS))]
+        inner = start + len(opening) - sum(sign in QUOTES for sign in opening) // 2  # of '' and „“ the second closes
         return Word(start, inner, inner, end)
     while not text[core_end - 1].isalnum() and not _clings(text, core_end - 1):
         core_end -= 1
@@ -103,6 +111,26 @@ def _candidates(text: str) -> list[tuple[int, str]]:
 def _in_proportion(source: str, marks: Sequence[Mark], target: str, candidates: Sequence[tuple[int, str]]) -> list[int]:
     offsets = sorted({offset for offset, _ in candidates})
     return [offsets[bisect_left(offsets, _scaled(mark.at, source, target))] for mark in marks]
+
+
+def _inside_words(source: str, theirs: Sequence[Word], at: int, target: str, ours: Sequence[Word]) -> list[int]:
+    """Where the target has what stands around a mark inside a word: H<sub>2</sub>O, 10<sup>6</sup>, so.<sup>1</sup>"""
+    number = bisect_left(theirs, at, key=lambda word: word.end)
+    if number == len(theirs) or not theirs[number].start < at < theirs[number].end:
+        return []
+    word = theirs[number]
+    lettered = word.core_start < word.core_end
+    if lettered and not word.core_start < at < word.core_end:
+        return []
+    before, after = source[word.start : at], source[at : word.end]
+    found = []
+    for one in ours:
+        text = target[one.start : one.end]
+        if text == before + after or (lettered and not after[0].isalpha() and text.endswith(after)):
+            found.append(one.end - len(after))
+        elif lettered and text.startswith(before) and len(text) > len(before) and not text[len(before)].isalpha():
+            found.append(one.start + len(before))
+    return [place for place in found if not _clings(target, place)]
 
 
 def _scaled(at: int, source: str, target: str) -> int:

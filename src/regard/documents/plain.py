@@ -8,6 +8,7 @@ from itertools import pairwise
 from regard.documents.segment import Item, Piece, divided
 
 _PARAGRAPH = re.compile(r"^(?:[^\S\n]*+\S[^\n]*+\n?)+", re.MULTILINE)  # linear in time, whatever the text
+_ITEM = re.compile(r"(?:[-*+•·>]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s")  # of a list, or of a quotation
 ENDS = (".", "!", "?", "…", "。", "！", "？", "؟", "।", ":")
 NARROWEST = 40  # characters; shorter lines were ended by their writer
 
@@ -35,7 +36,11 @@ def _paragraph(text: str) -> Iterator[Piece]:
 def _width(lines: list[str]) -> int | None:
     """The width at which lines were broken: no line had room for the next one's first word. None if they were not."""
     width = max(map(len, lines))
-    if len(lines) < 2 or width < NARROWEST or any(not line or line[0].isspace() for line in lines[1:]):
+    if (
+        len(lines) < 2
+        or width < NARROWEST
+        or any(not line or line[0].isspace() or _ITEM.match(line) for line in lines[1:])
+    ):
         return None
     full = (len(line) + 1 + len(after.split()[0]) > width for line, after in pairwise(lines))
     sentences = all(line.endswith(ENDS) for line in lines[:-1])  # each on a line of its own

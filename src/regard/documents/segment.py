@@ -132,7 +132,7 @@ def _joined(items: Sequence[Item], partners: dict[int, int]) -> tuple[str, tuple
         else:
             text = SPACE.sub(" ", item.text)
             text = text[1:] if spaced and text[:1] == " " else text
-        if item.kind == "text" and spaced and texts and text[:1] and text[0] in _CLINGING and _after_word(items, ends):
+        if item.kind == "text" and spaced and texts and _clings(text) and _after_word(items, ends):
             texts[-1] = texts[-1].removesuffix(" ")
             length -= 1
             for number in range(len(ends) - 1, -1, -1):
@@ -151,8 +151,15 @@ def _joined(items: Sequence[Item], partners: dict[int, int]) -> tuple[str, tuple
         if item.kind != "text":
             other = ends[partners[number]] if number in partners else ends[number]
             start, end = sorted((ends[number], other))
-            marks.append(Mark(item.raw, item.kind, start, end, _spaces(items, number)))
+            spaces, at = _spaces(items, number), ends[number]
+            leading = item.kind in ("point", "word") and spaces == (True, False) and joined[at - 1 : at] in ("", " ")
+            marks.append(Mark(item.raw, item.kind, start, end, spaces, leading and at < len(joined)))
     return joined, tuple(marks)
+
+
+def _clings(text: str) -> bool:
+    """Whether a text has no space before it: not that of .txt, which begins a word."""
+    return text[:1] in tuple(_CLINGING) and not text[1:2].isalnum()
 
 
 def _after_word(items: Sequence[Item], ends: list[int]) -> bool:

@@ -11,16 +11,16 @@ from regard.documents.segment import Item, Piece, divided
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _TAG = re.compile(r"<(/?)([a-zA-Z]*+)[^<>\n]*+>|\{\\[^{}\n]*\}")
-_SPEAKER = re.compile(r"\s*[-–—]\s*")
+_SPEAKER = re.compile(r"\s*(?:<[^<>\n]*+>|\{\\[^{}\n]*+\})*+\s*[-–—]\s*")
 ARROW = "-->"
 
 
 def srt(text: str) -> list[Piece]:
-    return list(_pieces(text, str, _without_signs))
+    return list(_pieces(text, str, _without_signs, blank_ends=False))
 
 
 def vtt(text: str) -> list[Piece]:
-    return list(_pieces(text, unescape, escape))
+    return list(_pieces(text, unescape, escape, blank_ends=True))
 
 
 def _without_signs(text: str) -> str:
@@ -28,7 +28,10 @@ def _without_signs(text: str) -> str:
     return _TAG.sub("", text.replace(ARROW, "→"))
 
 
-def _pieces(text: str, read: Callable[[str], str], written: Callable[[str], str]) -> Iterator[Piece]:
+def _pieces(
+    text: str, read: Callable[[str], str], written: Callable[[str], str], *, blank_ends: bool
+) -> Iterator[Piece]:
+    """A blank line ends a cue if `blank_ends`; in SubRip it may stand inside, and the next number or time ends it."""
     said: list[str] = []
     within = False  # a cue
     lines = _LINE.findall(text)
@@ -39,7 +42,7 @@ def _pieces(text: str, read: Callable[[str], str], written: Callable[[str], str]
             continue
         yield from _cue(said, read, written)
         said = []
-        within = ARROW in line
+        within = ARROW in line or (within and not begins and not blank_ends)
         yield line
     yield from _cue(said, read, written)
 
