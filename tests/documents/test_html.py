@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.documents.translators import ALL, Translate, every, rebuilt, same, texts, upper, wild
 from tests.text.conftest import any_text
 
-from regard.documents.html import pieces
+from regard.documents.html import beside_words, pieces
 
 PAGE = """<!DOCTYPE html>
 <html lang="en" class='x'>
@@ -28,6 +28,18 @@ def test_links_without_a_space_between_are_texts_of_their_own() -> None:
     menu = '<nav><a href="/">Home</a><a href="/about">About us</a><a href="/c">연락처</a></nav>'
     assert texts(pieces(menu)) == ["Home", "About us", "연락처"]
     assert rebuilt(pieces(menu), upper) == menu.replace("Home", "HOME").replace("About us", "ABOUT US")
+
+
+def test_elements_of_a_writers_own() -> None:
+    """As DeepL's documents have them, and Weblate's placeholders."""
+    text = "Please open the page <x>Settings</x> to configure <x/> it."
+    assert texts(pieces(text, kept=["x"])) == ["Please open the page to configure it."]
+    assert rebuilt(pieces(text, kept=["x"]), upper) == "PLEASE OPEN THE PAGE <x>Settings</x> TO CONFIGURE <x/> IT."
+    document = "<document><par>The <hi>old</hi> man<br/>sleeps.</par><par>안녕 <ph/> 친구</par></document>"
+    assert beside_words(document) == {"hi", "ph"}
+    assert texts(pieces(document, inside=beside_words(document))) == ["The old man", "sleeps.", "안녕 친구"]
+    assert rebuilt(pieces(document, inside=beside_words(document)), same) == document
+    assert len(texts(pieces("<par>one</par><par>two <hi>three</hi></par>", inside=["hi"]))) == 2
 
 
 @pytest.mark.parametrize(

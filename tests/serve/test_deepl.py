@@ -38,6 +38,14 @@ def test_options(served: Running, folders: dict[str, str]) -> None:
     assert whole["translations"][0]["text"] == translator.translate(text, Options(split=False))
     tagged = served.post("/v2/translate", {"text": ["<p>The man.</p>"], "target_lang": "de", "tag_handling": "html"})
     assert tagged.json["translations"][0]["text"] == f"<p>{translator.translate('The man.')}</p>"
+    tagged = served.post(
+        "/v2/translate",
+        {"text": [f"<p>{text}</p>"], "target_lang": "de", "tag_handling": "html", "split_sentences": "0"},
+    )
+    assert tagged.json["translations"][0]["text"] == f"<p>{translator.translate(text, Options(split=False))}</p>"
+    for ignored in (["x", "y"], "x, y", ["x,y"]):
+        fields = {"text": ["<x>The man.</x>"], "target_lang": "de", "tag_handling": "xml", "ignore_tags": ignored}
+        assert served.post("/v2/translate", fields).json["translations"][0]["text"] == "<x>The man.</x>"
     german = "Das Mädchen sucht große Bücher im Schnee und zählt die Wörter."
     found = served.post("/v2/translate", {"text": [german], "target_lang": "EN-US"}).json["translations"][0]
     assert found["detected_source_language"] == "DE"
@@ -51,6 +59,7 @@ def test_options(served: Running, folders: dict[str, str]) -> None:
         ({"text": ["x"], "target_lang": "XX"}, "Value for 'target_lang' not supported."),
         ({"text": ["x"], "target_lang": "DE", "source_lang": "??"}, "Value for 'source_lang' not supported."),
         ({"text": ["x"], "target_lang": "DE", "tag_handling": "rtf"}, "Value for 'tag_handling' not supported."),
+        ({"text": ["x"], "target_lang": "DE", "ignore_tags": [1]}, "Value for 'ignore_tags' not supported."),
         ({"text": [1], "target_lang": "DE"}, "Invalid request: text parameter is not a string"),
     ],
 )

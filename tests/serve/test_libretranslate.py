@@ -213,3 +213,21 @@ def test_text_that_no_utf_8_can_write(served: Running) -> None:
     body = b'{"q": "\\ud800 The man. \\udfff", "source": "en", "target": "en"}'
     answer = served.ask("POST", "/translate", body, **{"Content-Type": "application/json"})
     assert json.loads(answer.content) == {"translatedText": "\ufffd The man. \ufffd"}
+
+
+def test_nothing_is_detected_for_a_language_that_nobody_writes(folders: dict[str, str]) -> None:
+    """Rather than a text that comes back as it went, as if it had been translated."""
+    sentence = "English (en) is not available as a target language"
+    with running(folders["en-de"]) as served:
+        answer = served.post("/translate", {"q": "Guten Tag!", "source": "auto", "target": "en"})
+        assert (answer.status, answer.json) == (400, {"error": sentence})
+        answer = served.post("/v2/translate", {"text": ["Guten Tag!"], "target_lang": "EN-US"})
+        assert (answer.status, answer.json) == (400, {"message": sentence})
+        assert served.post("/translate", {"q": "Guten Tag!", "source": "en", "target": "en"}).status == 200
+
+
+def test_what_is_seen_tells_the_language_of_a_page(served: Running) -> None:
+    page = '<div class="content-wrapper main"><p class="lead text-center">Der Bahnhof ist heute geschlossen.</p></div>'
+    for q in (page, "<style>body { color: white; background: black; font-family: sans-serif }</style>" + page):
+        answer = served.post("/translate", {"q": q, "source": "auto", "target": "en", "format": "html"}).json
+        assert answer["detectedLanguage"]["language"] == "de"

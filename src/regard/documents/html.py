@@ -7,7 +7,7 @@ exempts by translate="no" or class="notranslate". Nothing is refused: what is no
 import html
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -49,6 +49,9 @@ _TOKEN = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 _ATTRIBUTE = re.compile(r"""([^\s=/>"']+)(?:\s*+=\s*+("[^"]*+"|'[^']*+'|[^\s"'>][^\s>]*+))?""")
+_BESIDE = re.compile(  # a word, then a tag; an end tag, then a word; an empty element, then a word
+    r"[^\s>]\s*+<([a-zA-Z][^\s/>]*+)|</([a-zA-Z][^\s/>]*+)\s*+>\s*+[^\s<]|<([a-zA-Z][^\s/>]*+)[^<>]*+(?<=/)>\s*+[^\s<]"
+)
 _LONG_NUMBER = re.compile(r"&#(?:x0*+[0-9a-f]{7,}|0*+[0-9]{8,});?", re.IGNORECASE)
 
 
@@ -60,11 +63,17 @@ class _Token:
     attributes: str = ""
 
 
-def pieces(page: str, language: str | None = None) -> list[Piece]:
-    """A page as pieces. With a language, <html lang> names it."""
+def pieces(
+    page: str, language: str | None = None, *, kept: Collection[str] = (), inside: Collection[str] = ()
+) -> list[Piece]:
+    """A page as pieces. With a language, <html lang> names it.
+
+    Elements of a writer's own: what stands in `kept` stays as it is, and neither they nor those of `inside` divide a
+    sentence.
+    """
     found: list[Piece] = []
     items: list[Item] = []
-    for item in _items(page, language):
+    for item in _items(page, language, frozenset(kept), INLINE.union(kept, inside)):
         if isinstance(item, Item) and not (items and _apart(items[-1], item)):
             items.append(item)
         elif isinstance(item, Item):
@@ -81,6 +90,11 @@ def _apart(one: Item, other: Item) -> bool:
     return one.kind == "close" and other.kind == "open" and one.name == other.name and one.name in ("a", "label")
 
 
+def beside_words(document: str) -> set[str]:
+    """The elements of an XML document that stand beside words, and so inside of sentences."""
+    return {name.lower() for found in _BESIDE.findall(document) for name in found if name} - {"br"}
+
+
 def escape(text: str) -> str:
     return html.escape(text, quote=False)
 
@@ -90,31 +104,36 @@ def unescape(text: str) -> str:
     return html.unescape(_LONG_NUMBER.sub("\ufffd", text)) if "&" in text else text
 
 
-def _items(page: str, language: str | None) -> Iterator[Item | str]:
+def _items(page: str, language: str | None, ignored: frozenset[str], within: frozenset[str]) -> Iterator[Item | str]:
     """Items, and between them strings at which a text ends: the tags of paragraphs, headings, cells."""
     kept: list[str] = []
     inline = True
-    for token, translated in _exempted(_tokens(page)):
+    for token, translated in _exempted(_tokens(page), ignored):
         if not translated:
             kept.append(token.raw)
-            inline = inline and (token.kind in ("text", "other") or token.name in INLINE)
+            inline = inline and (token.kind in ("text", "other") or token.name in within)
             continue
         if kept:
             yield Item("".join(kept), "word") if inline else "".join(kept)
             kept, inline = [], True
-        yield _item(token, language)
+        yield _item(token, language, within)
     if kept:
         yield "".join(kept)
 
 
-def _item(token: _Token, language: str | None) -> Item | str:
+def _item(token: _Token, language: str | None, within: frozenset[str]) -> Item | str:
     if token.kind == "text":
         return Item(token.raw, "text", unescape(token.raw))
     if token.kind == "other":
         return Item(token.raw, "point") if token.raw.startswith("<!--") else token.raw
-    if token.name not in INLINE:
+    if token.name not in within:
         return _in_language(token, language) if token.name == "html" and language else token.raw
-    return Item(token.raw, "point" if token.name in VOID else token.kind, name=token.name)
+    return Item(token.raw, "point" if token.name in VOID or _closed(token) else token.kind, name=token.name)
+
+
+def _closed(token: _Token) -> bool:
+    """Whether an element of a writer's own is empty, <x/>; of HTML's own the sign means nothing."""
+    return token.name not in INLINE and token.raw.endswith("/>")
 
 
 def _in_language(token: _Token, language: str) -> str:
@@ -125,7 +144,7 @@ def _in_language(token: _Token, language: str) -> str:
     return token.raw
 
 
-def _exempted(tokens: Iterator[_Token]) -> Iterator[tuple[_Token, bool]]:
+def _exempted(tokens: Iterator[_Token], ignored: frozenset[str]) -> Iterator[tuple[_Token, bool]]:
     """Each token, and whether it is open to translation: as the innermost element around it that says so says."""
     around: list[tuple[str, bool]] = []
     count: Counter[str] = Counter()
@@ -140,8 +159,8 @@ def _exempted(tokens: Iterator[_Token]) -> Iterator[tuple[_Token, bool]]:
         if token.kind == "open":
             while around and token.name in ENDED_BY.get(around[-1][0], ()):
                 leave()
-            translated = _opens(token, around[-1][1] if around else True)
-            if token.name not in VOID:
+            translated = token.name not in ignored and _opens(token, around[-1][1] if around else True)
+            if token.name not in VOID and not (token.name in ignored and _closed(token)):
                 around.append((token.name, translated))
                 count[token.name] += 1
         elif token.kind == "close" and count[token.name]:

@@ -65,6 +65,11 @@ def segments(pieces: Iterable[Piece]) -> list[Segment]:
     return [piece for piece in pieces if isinstance(piece, Segment)]
 
 
+def seen(pieces: Iterable[Piece]) -> str:
+    """What a reader sees of a document: its texts, a line each."""
+    return "\n".join(segment.text for segment in segments(pieces))
+
+
 def rebuild(pieces: Sequence[Piece], translations: Iterable[Translated]) -> str:
     """The file again, with a translation for every segment."""
     following = iter(translations)

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from regard.documents import html
+from regard.documents.segment import Piece, seen
 from regard.serve.desk import Desk
 from regard.serve.detect import Detected
 from regard.serve.fields import Fields
@@ -28,6 +30,14 @@ class Asked:
     alternatives: int = 0
     split: bool = True
     """Translate sentence by sentence."""
+    xml: bool = False
+    """Of a text with tags: they are its writer's own, and those that stand beside words divide no sentence."""
+    ignored: tuple[str, ...] = ()
+    """Elements whose content stays as it is."""
+
+    def pieces(self, text: str) -> list[Piece]:
+        """A text with tags as pieces."""
+        return html.pieces(text, kept=self.ignored, inside=html.beside_words(text) if self.xml else ())
 
     @property
     def characters(self) -> int:
@@ -82,12 +92,19 @@ def route(desk: Desk, source: str, target: str) -> tuple[Step, ...]:
     return found
 
 
+def reached(desk: Desk, target: str) -> None:
+    """Refused if nothing is translated into a served language."""
+    if desk.models.sources(target) == [target]:
+        raise Refused(400, f"{name(target)} ({target}) is not available as a target language")
+
+
 def sources(desk: Desk, asked: Asked) -> list[Detected]:
     """The language of each text; if it is not given, one that can be translated. Short texts are judged together."""
     if asked.source is not None:
         return [Detected(asked.source, 100.0)] * len(asked.texts)
-    among, together = desk.models.sources(asked.target), "\n".join(asked.texts)
-    judged = [text if len(text) > SHORT else together for text in asked.texts]
+    texts = [seen(asked.pieces(text)) for text in asked.texts] if asked.html else asked.texts
+    among, together = desk.models.sources(asked.target), "\n".join(texts)
+    judged = [text if len(text) > SHORT else together for text in texts]
     found = {text: desk.detector.best(text, among) for text in dict.fromkeys(judged)}
     return [found[text] for text in judged]
 
@@ -100,7 +117,8 @@ def translated(desk: Desk, asked: Asked, ticket: Ticket) -> list[tuple[Detected,
         numbers = [number for number, one in enumerate(read) if one.language == code]
         own, way = [asked.texts[number] for number in numbers], route(desk, code, asked.target)
         if asked.html:
-            answers = list(map(Answer, desk.workshop.pages(way, own, ticket)))
+            pages = desk.workshop.documents(way, list(map(asked.pieces, own)), ticket, split=asked.split)
+            answers = list(map(Answer, pages))
         else:
             answers = desk.workshop.translate(way, own, ticket, alternatives=asked.alternatives, split=asked.split)
         done |= zip(numbers, answers, strict=True)

@@ -58,6 +58,7 @@ def operations(desk: Desk) -> list[Operation]:
         "target_lang": target,
         "source_lang": or_null(source),
         "tag_handling": or_null(string(enum=["html", "xml", ""])),
+        "ignore_tags": or_null({"anyOf": [string(), {"type": "array", "items": string()}]}),
         "split_sentences": or_null({"enum": ["0", "1", "nonewlines", 0, 1]}),
     }
     query = [
@@ -144,7 +145,26 @@ def _asked(desk: Desk, found: Fields) -> Asked:
         raise _unsupported("split_sentences")
     if source is not None:
         ask.route(desk, source, target)
-    return Asked(texts, source, target, html=tags is not None, split=str(split) != "0")
+    else:
+        ask.reached(desk, target)
+    return Asked(
+        texts,
+        source,
+        target,
+        html=tags is not None,
+        split=str(split) != "0",
+        xml=tags == "xml",
+        ignored=_ignored(found),
+    )
+
+
+def _ignored(found: Fields) -> tuple[str, ...]:
+    """The elements of `ignore_tags`: a list of names, or names with commas between."""
+    given = found.get("ignore_tags") or []
+    names = given if isinstance(given, list) else [given]
+    if not all(isinstance(name, str) for name in names):
+        raise _unsupported("ignore_tags")
+    return tuple(name.strip().lower() for several in names for name in several.split(",") if name.strip())
 
 
 def _holder(desk: Desk, request: Request, found: Fields) -> str | None:

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from regard.serve.refused import Refused
 
 MOST_FIELDS = 200
-LISTS = ("q", "text", "text[]")
+LISTS = ("q", "text", "text[]", "ignore_tags")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 Fields = dict[str, Any]
 

@@ -74,7 +74,7 @@ class Guard:
 
     def _check_name(self, scope: Scope) -> None:
         given = _header(scope, b"host")
-        if self.names is not None and given is not None and not called(given.decode("latin-1"), self.names):
+        if self.names is not None and given and not called(given.decode("latin-1"), self.names):
             self.metrics.refused.labels("name").inc()
             raise Refused(421, "This server does not go by that name; allow it with --set hosts")
 

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from regard.documents.formats import FORMATS, beside, is_document, taken
+from regard.documents.segment import seen
 from regard.errors import UserError
 from regard.serve import ask
 from regard.serve.ask import Asked
@@ -26,7 +27,6 @@ from regard.serve.described import (
     text,
 )
 from regard.serve.desk import Desk
-from regard.serve.detect import SAMPLE
 from regard.serve.fields import Fields, Upload, fields
 from regard.serve.kept import safe_name
 from regard.serve.languages import name, served
@@ -210,6 +210,8 @@ def pair(desk: Desk, found: Fields) -> tuple[str | None, str]:
     code, into = None if served(source, [AUTO]) == AUTO else ask.language(desk, source), ask.language(desk, target)
     if code is not None:
         ask.route(desk, code, into)
+    else:
+        ask.reached(desk, into)
     return code, into
 
 
@@ -237,11 +239,10 @@ def _alternatives(desk: Desk, found: Fields) -> int:
 
 def _file(desk: Desk, file: Upload, source: str | None, target: str, ticket: Ticket) -> tuple[str, str]:
     """A file's language, and its translation."""
-    begin = file.content[: 4 * SAMPLE].decode("utf-8", "ignore")
-    (start,) = ask.sources(desk, Asked([begin], source, target))
     try:
         pieces = taken(file.content, PurePath(file.name), target)
     except UserError as error:
         raise Refused(400, f"Invalid request: {error}") from None
+    (start,) = ask.sources(desk, Asked([seen(pieces)], source, target))
     route = ask.route(desk, start.language, target)
     return start.language, desk.workshop.documents(route, [pieces], ticket)[0]

@@ -9,7 +9,6 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from regard.decode.translator import Attention, Options, Translator
-from regard.documents import html
 from regard.documents.placement import Pairs
 from regard.documents.segment import Piece, Segment, Translated, rebuild, segments
 from regard.serve.batcher import Batcher, Queued
@@ -81,23 +80,22 @@ class Workshop:
             for text, one in zip(best, found, strict=True)
         ]
 
-    def pages(self, route: Route, texts: Sequence[str], ticket: Ticket) -> list[str]:
-        """Translate texts that are HTML."""
-        return self.documents(route, [html.pieces(text) for text in texts], ticket)
-
-    def documents(self, route: Route, taken: Sequence[Sequence[Piece]], ticket: Ticket) -> list[str]:
+    def documents(
+        self, route: Route, taken: Sequence[Sequence[Piece]], ticket: Ticket, *, split: bool = True
+    ) -> list[str]:
         """Translate documents that were taken into pieces; their structure stays."""
-        found = iter(self._segments(route, [segment for pieces in taken for segment in segments(pieces)], ticket))
+        every = [segment for pieces in taken for segment in segments(pieces)]
+        found = iter(self._segments(route, every, ticket, split=split))
         return [rebuild(pieces, islice(found, len(segments(pieces)))) for pieces in taken]
 
-    def _segments(self, route: Route, found: Sequence[Segment], ticket: Ticket) -> list[Translated]:
+    def _segments(self, route: Route, found: Sequence[Segment], ticket: Ticket, *, split: bool) -> list[Translated]:
         """A translation for each segment, with an alignment for those that have marks in them."""
         done = [Translated(segment.text, identity(segment.text)) for segment in found]
         for step in route:
             translator = self.translator(step, ticket)
             for aligned in (False, True):
                 numbers = [number for number, segment in enumerate(found) if segment.aligned == aligned]
-                options = Options(target=step.tag, alignment=aligned and translator.has_weights)
+                options = Options(target=step.tag, alignment=aligned and translator.has_weights, split=split)
                 texts = [done[number].text for number in numbers]
                 for number, one in zip(numbers, translator.stream(texts, options), strict=True):
                     done[number] = Translated(one.text, through(done[number].pairs, one.pairs))

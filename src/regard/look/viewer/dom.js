@@ -28,6 +28,7 @@ export function rove(group, items, { across = 1, chosen = 0 } = {}) {
     if (here) items.forEach((item) => item.setAttribute("tabindex", item === here ? 0 : -1));
   });
   group.addEventListener("keydown", (event) => {
+    if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return; // the browser's own
     const here = items.findIndex((item) => item.contains(event.target));
     const last = items.length - 1;
     const right = getComputedStyle(group).direction === "rtl" ? -1 : 1;

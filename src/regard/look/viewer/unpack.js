@@ -54,7 +54,8 @@ export function shownToken(token, say) {
 }
 
 export function shownWord(word, say) {
-  return { "<s>": say.start, "</s>": say.end }[word] ?? word;
+  if (word === "<s>") return say.start;
+  return word === "</s>" ? say.end : word;
 }
 
 export function figure(value, digits) {

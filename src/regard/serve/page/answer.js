@@ -2,10 +2,13 @@
 
 import { ask } from "./server.js";
 
+const REST = 5000; // milliseconds
+
 export function answerOf(q, { source, target }, { translatedText, detectedLanguage }) {
   const over = new AbortController(); // aborted when the text has changed
   const asked = { q, source: detectedLanguage?.language ?? source, target };
   const known = {};
+  let rest = 0; // until then no alignment is asked for: the last time it failed
   const once = (path) => {
     known[path] ??= ask(path, asked, over.signal).catch((error) => {
       delete known[path];
@@ -22,8 +25,11 @@ export function answerOf(q, { source, target }, { translatedText, detectedLangua
     look: () => once("/look"),
     // The numbers of aligned words; unless they are wanted, only if they are here already.
     async pairs(wanted) {
-      if (over.signal.aborted || !(wanted || known["/details"])) return null;
-      const details = await once("/details").catch(() => null);
+      if (over.signal.aborted || !(known["/details"] || (wanted && Date.now() > rest))) return null;
+      const details = await once("/details").catch(() => {
+        rest = Date.now() + REST;
+        return null;
+      });
       return details?.translatedText === translatedText ? details.alignment : null;
     },
   };

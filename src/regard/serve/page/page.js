@@ -29,11 +29,11 @@ let typing, settling;
 const length = () => [...given.field.value].length; // as Python counts
 const isLong = () => settings && length() > settings.charLimit;
 
-function translate() {
+function translate(again = false) {
   if (!menus) return;
   outdate();
   const q = given.field.value;
-  trouble.clear();
+  if (!again || !q.trim() || isLong()) trouble.clear(); // what is tried again waits longer each time
   if (!q.trim() || isLong()) {
     find("answer").ariaBusy = false;
     if (isLong()) return trouble.show(new Trouble("long", { limit: settings.charLimit }));
@@ -50,7 +50,7 @@ function translate() {
     },
     (error) => {
       find("answer").ariaBusy = false;
-      trouble.show(error, translate);
+      trouble.show(error, () => translate(true));
     },
   );
 }
@@ -124,7 +124,8 @@ async function begin() {
   } catch (error) {
     return trouble.show(error, begin);
   }
-  menus = languageMenus(languages, settings.language.target.code, translate);
+  if (menus) return; // another try was faster
+  menus = languageMenus(languages, settings.language.target.code, () => translate());
   const place = find("panel");
   const [others, inside, program] = [
     othersPanel(place),

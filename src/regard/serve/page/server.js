@@ -3,6 +3,7 @@
 import { recall, remember } from "./remember.js";
 
 const KEY = "regard-key";
+let held = recall(KEY, "sessionStorage"); // also where the browser remembers nothing
 
 export class Trouble extends Error {
   constructor(kind, { seconds = null, limit = null, sentence = "" } = {}) {
@@ -12,17 +13,17 @@ export class Trouble extends Error {
 }
 
 export function useKey(key) {
+  held = key;
   remember(KEY, key, "sessionStorage");
 }
 
 export function hasKey() {
-  return recall(KEY, "sessionStorage") !== null;
+  return held !== null;
 }
 
 // A request's fields, with the key if there is one.
 export function withKey(fields) {
-  const key = recall(KEY, "sessionStorage");
-  return key ? { ...fields, api_key: key } : fields;
+  return held ? { ...fields, api_key: held } : fields;
 }
 
 // GET, or POST if there are fields.

@@ -34,7 +34,8 @@ export function troubleIn(place) {
     show(trouble, again = null) {
       if (trouble.kind === undefined) throw trouble; // a mistake of ours
       clearTimeout(timer);
-      const passing = { gone: 2 * 2 ** tries, busy: trouble.seconds, often: trouble.seconds }[trouble.kind];
+      const wait = { gone: 2, busy: trouble.seconds, often: trouble.seconds }[trouble.kind];
+      const passing = wait && wait * 2 ** tries;
       const seconds = again && passing ? Math.min(LONGEST, passing) : null;
       if (seconds) timer = setTimeout(again, 1000 * seconds);
       tries += 1;
