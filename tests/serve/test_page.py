@@ -356,6 +356,7 @@ def test_the_server_is_gone(open_page: Open, translator: Translator) -> None:
     shown.context.set_offline(True)
     shown.fill("#text", LINES[12])
     expect(shown.locator("#trouble")).to_contain_text("The server does not answer. It is tried again in 2 s.")
+    expect(shown.locator("#trouble")).to_contain_text("It is tried again in 4 s.")  # longer each time
     shown.context.set_offline(False)
     shown.click("#trouble button")
     expect(shown.locator("#translation")).to_have_value(translator.translate(LINES[12]))
