@@ -5,6 +5,9 @@ It is where there is AVX-512; with AVX2 alone torch's own is the faster at nearl
 oneDNN keeps what it made for every size that it has met, with room for the product's operands: harmless for a few rows,
 gigabytes for the batches of a training. So training tells it to keep nothing, and other work gives it few rows only.
 
+For a few rows, the beam of one sentence, both read a large matrix at a fraction of the memory's speed; blocks of it
+that the cores multiply side by side come near.
+
 Shapes: N rows of all sentences, D in, M out.
 """
 
@@ -19,10 +22,7 @@ from torch.autograd.function import once_differentiable
 
 MANY, MIDDLING = 128, 1 << 16  # rows and elements of a matrix from which it is faster in training
 FEW, LARGE = 64, 1 << 18  # rows up to which it serves otherwise, and the elements that make it worthwhile
-BEAM, HUGE = (
-    8,
-    1 << 20,
-)  # rows up to which blocks of W x^T are faster than either library's x W^T, and elements from which
+BEAM, HUGE = 8, 1 << 20  # rows up to which blocks are faster than either library, and elements from which
 BLOCKS = 4
 
 
