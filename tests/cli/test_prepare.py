@@ -96,6 +96,10 @@ def test_a_vocabulary_each(folder: Path) -> None:
         ("--train - --train - --out data", "standard input (-) is named twice"),
         ("--check data", "data: not prepared data"),
         (
+            "--train train.en train.de --subwords-from en-de --vocabulary 900 --out data",
+            "--vocabulary and --subwords are those of --subwords-from; ",
+        ),
+        (
             "--train train.en train.de --tag <a> --train val.en val.de --tag <b> --valid val.en val.de --out data",
             "--train has several tags, so --valid needs its own; ",
         ),

@@ -94,11 +94,14 @@ def prepare(
 
     --train and --valid take the words that follow them, up to the next option. The folder is made whole or not at all.
     """
+    from regard.errors import UserError
     from regard.model.bundled import located
 
     if check is not None:
         _check(check, as_json)
         return
+    if subwords_from is not None and (vocabulary or subwords):
+        raise UserError("--vocabulary and --subwords are those of --subwords-from; leave them out")
     if corpus:
         valid = valid or _public(corpus, "valid", source_language, target_language)
         train = [*(train or []), *_public(corpus, "train", source_language, target_language)]
@@ -126,7 +129,6 @@ def prepare(
         },
     )
     from regard.data.prepare import prepare as run
-    from regard.errors import UserError
 
     if out is None:
         raise UserError("--out is missing; name the folder to make")
