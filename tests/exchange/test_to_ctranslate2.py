@@ -108,9 +108,9 @@ def test_whole_or_not_at_all(folder: Path, tmp_path: Path, monkeypatch: pytest.M
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(to_ctranslate2, "write_json", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(UserError, match="No space"):
         export_ctranslate2(folder, out, "int8", replace=True)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(UserError, match="No space"):
         export_ctranslate2(folder, tmp_path / "N", "int8")
     assert (out / "model.bin").read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["M", "model"]

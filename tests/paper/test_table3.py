@@ -57,7 +57,7 @@ class TestRows:
             assert row.model.d_model * 8 == was.model.d_model and row.model.d_ff * 8 == was.model.d_ff
             assert (row.model.d_k * 8, row.model.d_v * 8) == (was.model.d_k, was.model.d_v)
             assert row.model.encoder_layers * 2 == was.model.encoder_layers
-            assert row.train.steps * 32 == was.train.steps
+            assert row.train.steps * 50 == was.train.steps
             for key in ("heads", "dropout", "positions"):
                 assert getattr(row.model, key) == getattr(was.model, key)
             assert row.train.label_smoothing == was.train.label_smoothing
