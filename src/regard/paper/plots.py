@@ -32,6 +32,7 @@ def draw_differences(path: Path, rows: Sequence[Difference]) -> None:
             axes.scatter([x for x, _ in published], [y for _, y in published], 90, GREY, marker="|", label="the paper")
             axes.scatter(ours, range(len(rows)), 26, BLUE, label="ours")
             axes.set_xlabel(f"{name}, difference from base")
+            axes.locator_params(axis="x", nbins=6)  # more would run into each other
             axes.grid(axis="y", alpha=0.3)
             axes.set_axisbelow(True)
         sides[0].set_yticks(range(len(rows)), [row.row for row in rows])
