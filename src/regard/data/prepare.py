@@ -12,12 +12,13 @@ from pathlib import Path
 
 from regard import files
 from regard.config import CorpusConfig, PrepareConfig
+from regard.cores import available_cores
 from regard.data import prepared
 from regard.data.corpus import check
 from regard.data.first_pass import Progress, first_pass
 from regard.data.report import Report, Timings, total_read
 from regard.data.second_pass import SecondPass, learn, take
-from regard.data.workers import Workers, available_cores
+from regard.data.workers import Workers
 from regard.errors import UserError
 
 

@@ -6,7 +6,6 @@ however it ends, the worker finds the socket closed and ends too.
 """
 
 import ctypes
-import os
 import signal
 import subprocess
 import sys
@@ -165,8 +164,3 @@ def _end_with_caller() -> None:
     if sys.platform == "linux":
         parent_death_signal = 1  # PR_SET_PDEATHSIG of <sys/prctl.h>
         ctypes.CDLL(None).prctl(parent_death_signal, signal.SIGKILL)
-
-
-def available_cores() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

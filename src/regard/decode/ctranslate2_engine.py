@@ -13,13 +13,13 @@ and this becomes of them:
 """
 
 import math
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from regard.config import EOS, DecodeConfig
+from regard.cores import available_cores
 from regard.decode.engines import LEAST_TOKENS, Engine, Progress, Request, batches, quiet
 from regard.decode.hypothesis import NEVER, Hypothesis, finished
 from regard.decode.length_penalty import best_attainable, normalised
@@ -45,7 +45,7 @@ class CTranslate2Engine:
         positions: int,
         reference: Callable[[], Engine] | None = None,
     ) -> None:
-        self.workers = len(os.sched_getaffinity(0))
+        self.workers = available_cores()
         try:
             self.translator = ctranslate2.Translator(
                 str(folder), inter_threads=self.workers, intra_threads=1, max_queued_batches=-1

@@ -30,6 +30,7 @@ _MAYBE = re.compile(f"(?<=[{re.escape(ENDS + FULL_WIDTH_ENDS + CLOSERS)}])\\s++|
 _FULL_WIDTH = re.compile(  # not before figures, as in ３．５, nor before what follows a quotation
     f"(?<![{FULL_WIDTH_ENDS}])[{FULL_WIDTH_ENDS}]++[{re.escape(CLOSERS)}]*+(?=[^\\s\\d])(?!(?<=[{re.escape(CLOSERS)}])と)"
 )
+_MARK = re.compile(f"[{re.escape(ENDS + FULL_WIDTH_ENDS + CLOSERS + BREAKS)}].", re.DOTALL)  # else nothing divides
 _CLAUSE_END = re.compile(r"[,;:–—،؛]\s+|[、，；：]\s*")
 _WORD = re.compile(r"[^\s\"'“‘«(\[{„‚/]{1,12}$")  # the end of it, if it is short
 _ONE_LINE = dict.fromkeys(map(ord, BREAKS), " ")
@@ -102,6 +103,8 @@ def _cut(text: str, spans: Iterator[tuple[int, int]]) -> Split:
 
 def _boundaries(text: str) -> Iterator[tuple[int, int]]:
     """Where sentences are divided, in order: the space between two, or the empty span after a full-width stop."""
+    if _MARK.search(text) is None:  # as in most lines, and quickly seen
+        return iter(())
     spans = [found.span() for found in _MAYBE.finditer(text) if _divides(text, *found.span())]
     spans += [(found.end(), found.end()) for found in _FULL_WIDTH.finditer(text)]
     return iter(sorted(spans))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast, overload
 
 from regard.checked import check
 from regard.config import DecodeConfig
+from regard.cores import available_cores
 from regard.decode.engines import Engine, Progress, Request, quiet
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.sentences import Part, shorten, split, whole
@@ -141,8 +142,9 @@ class Translator:
         different = dict.fromkeys(piece.text for parts in pieces for piece in parts)
         known = [text for text in different if spelt[text]]
         found = self.engine.search([[*tag, *spelt[text]] for text in known], request, progress)
+        written = iter(self.target_subwords.decode_all([one.tokens for hypotheses in found for one in hypotheses]))
         outputs = {
-            text: tuple(self._output([*tag, *spelt[text]], len(tag), one, options) for one in hypotheses)
+            text: tuple(self._output([*tag, *spelt[text]], len(tag), one, next(written), options) for one in hypotheses)
             for text, hypotheses in zip(known, found, strict=True)
         }
 
@@ -215,7 +217,7 @@ class Translator:
     def _spelt(self, texts: Sequence[str], clean: Clean) -> dict[str, list[int]]:
         """The ids of each different text that may be short enough, by its normalised spelling."""
         different = list(dict.fromkeys(clean(text) for text in texts if len(text) <= self._most_characters))
-        return dict(zip(different, self.source_subwords.encode(different), strict=True))
+        return dict(zip(different, self.source_subwords.encode(different, threads=available_cores()), strict=True))
 
     @property
     def _most_characters(self) -> int:
@@ -237,8 +239,7 @@ class Translator:
             ids(clean(piece.text))
             yield Part(clean(piece.text), piece.after)
 
-    def _output(self, source: list[int], tags: int, hypothesis: Hypothesis, options: Options) -> Output:
-        text = normalise(self.target_subwords.decode(hypothesis.tokens), self.form)
+    def _output(self, source: list[int], tags: int, hypothesis: Hypothesis, written: str, options: Options) -> Output:
         tokens = tuple(self.target_subwords.pieces(hypothesis.tokens))
         pairs = None
         if options.alignment:
@@ -246,7 +247,7 @@ class Translator:
 
             attention_TS = self.attention(source, hypothesis.tokens, options.layer)[:, tags:-1]
             pairs = word_alignment(attention_TS, self.source_subwords.pieces(source[tags:]), tokens)
-        return Output(text, tokens, hypothesis, pairs)
+        return Output(normalise(written, self.form), tokens, hypothesis, pairs)
 
     def _attention(self, source: Sequence[int], target: Sequence[int], layer: int | None) -> "Tensor":
         from regard.decode.alignment import cross_attention

@@ -1,7 +1,6 @@
 """Between the web and the workshop: who may ask, and how a request waits for work that others do in threads."""
 
 import asyncio
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +10,7 @@ from typing import Any, TypeVar
 
 from starlette.requests import Request
 
+from regard.cores import available_cores
 from regard.serve.batcher import Batcher
 from regard.serve.cache import Cache
 from regard.serve.detect import Detector
@@ -35,7 +35,7 @@ class Desk:
         self.settings, self.keys = settings, keys
         self.metrics = Metrics()
         self.models = Models(models, settings.memory_bytes, self.metrics)
-        workers = len(os.sched_getaffinity(0)) + 1  # while a batch is searched on each core, one more is made ready
+        workers = available_cores() + 1  # while a batch is searched on each core, one more is made ready
         self.batcher = Batcher(
             workers, settings.queue_tokens, settings.batch_tokens, settings.join_seconds, self.metrics
         )

@@ -119,7 +119,7 @@ class Subwords:
         known = f"there are {', '.join(self.tags)}" if self.tags else "it has none"
         raise UserError(f"{self._origin}: no tag {name!r}{nearest(name, list(self.tags))}; {known}")
 
-    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+    def encode(self, texts: Sequence[str], *, threads: int = 1) -> list[list[int]]:
         """Each normalised text as ids, without BOS and EOS. No text can spell a reserved token."""
         texts = _encodable(texts)
         if self._imported:
@@ -127,8 +127,8 @@ class Subwords:
         marked = [index for index, text in enumerate(texts) if MARK in text]
         for index in marked:
             texts[index] = texts[index].replace(STAND_IN, "\ufffd").replace(MARK, STAND_IN)
-        encode = self._processor.Encode
-        ids: list[list[int]] = encode(texts, num_threads=1) if len(texts) >= _MANY else [encode(text) for text in texts]
+        encode, enough = self._processor.Encode, min(threads, len(texts) // _MANY)
+        ids: list[list[int]] = encode(texts, num_threads=enough) if enough else [encode(text) for text in texts]
         for index in marked:
             self._spell_marks(ids[index])
         return ids
@@ -154,12 +154,17 @@ class Subwords:
 
         What a model made up may spell control characters in bytes, a line break even: normalise it before you print it.
         """
-        return str(self._processor.Decode(list(ids)))
+        return self.decode_all([ids])[0]
+
+    def decode_all(self, sequences: Sequence[Sequence[int]]) -> list[str]:
+        """The same for each of several."""
+        given, decode = list(map(list, sequences)), self._processor.Decode
+        return decode(given, num_threads=1) if len(given) >= _MANY else list(map(decode, given))
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Each id as its piece, to show: a space is ▁, a byte is <0xE2>."""
         assert min(ids, default=0) >= 0, "an id is negative"
-        return [self._names[number] for number in ids]
+        return list(map(self._names.__getitem__, ids))
 
 
 class _Stream:
