@@ -2,7 +2,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from regard.model.linear import BEAM, FEW, HUGE, LARGE, MANY, MIDDLING, Linear, linear, training_linear
+from regard.model.linear import FEW, FEWEST, LARGE, MANY, MIDDLING, Linear, linear, training_linear
 
 
 @pytest.fixture(autouse=True, params=["torch", "onednn"])
@@ -35,15 +35,15 @@ def test_only_what_is_wanted_has_a_gradient() -> None:
     assert x.grad is None and bias.grad is None
 
 
-@pytest.mark.parametrize("rows", [1, FEW, FEW + 1])
+@pytest.mark.parametrize("rows", [FEWEST, FEWEST + 1, FEW, FEW + 1])
 def test_without_gradients(rows: int) -> None:
     x, weight = torch.randn(rows, 64), torch.randn(LARGE // 64, 64)
     with torch.no_grad():
         torch.testing.assert_close(linear(x, weight), F.linear(x, weight), rtol=1e-5, atol=1e-4)
 
 
-@pytest.mark.parametrize("shape", [(1, 64), (BEAM, 1, 64), (2, BEAM // 2, 64), (BEAM + 1, 64), (0, 64)], ids=str)
-@pytest.mark.parametrize("columns", [HUGE // 64, HUGE // 64 + 1], ids=["blocks", "no-blocks"])
+@pytest.mark.parametrize("shape", [(1, 64), (FEWEST, 1, 64), (2, FEWEST // 2, 64), (0, 64)], ids=str)
+@pytest.mark.parametrize("columns", [LARGE // 64, LARGE // 64 + 1], ids=["blocks", "no-blocks"])
 @pytest.mark.parametrize("biased", [True, False], ids=["bias", "no-bias"])
 def test_a_few_rows_times_a_large_matrix(shape: tuple[int, ...], columns: int, biased: bool) -> None:
     x, weight, bias = torch.randn(shape), torch.randn(columns, 64), torch.randn(columns) if biased else None

@@ -5,7 +5,7 @@ It is where there is AVX-512; with AVX2 alone torch's own is the faster at nearl
 oneDNN keeps what it made for every size that it has met, with room for the product's operands: harmless for a few rows,
 gigabytes for the batches of a training. So training tells it to keep nothing, and other work gives it few rows only.
 
-For a few rows, the beam of one sentence, both read a large matrix at a fraction of the memory's speed; blocks of it
+For a few rows, the beams of a sentence or two, both read a large matrix at a fraction of the memory's speed; blocks of it
 that the cores multiply side by side come near.
 
 Shapes: N rows of all sentences, D in, M out.
@@ -22,8 +22,7 @@ from torch.autograd.function import once_differentiable
 
 MANY, MIDDLING = 128, 1 << 16  # rows and elements of a matrix from which it is faster in training
 FEW, LARGE = 64, 1 << 18  # rows up to which it serves otherwise, and the elements that make it worthwhile
-BEAM, HUGE = 8, 1 << 20  # rows up to which blocks are faster than either library, and elements from which
-BLOCKS = 4
+FEWEST, BLOCKS = 16, 4  # rows up to which blocks of a large matrix are faster than either library, and how many blocks
 
 
 def keep_nothing() -> None:
@@ -44,7 +43,7 @@ def linear(x: Tensor, weight_MD: Tensor, bias_M: Tensor | None = None) -> Tensor
         return training_linear(x, weight_MD, bias_M)
     if weight_MD.numel() >= LARGE and not torch.compiler.is_compiling() and x.device.type == "cpu":
         rows = _rows(x)
-        if 0 < rows <= BEAM and weight_MD.numel() >= HUGE and len(weight_MD) % BLOCKS == 0:
+        if 0 < rows <= FEWEST and len(weight_MD) % BLOCKS == 0:
             return _in_blocks(x, weight_MD, bias_M)
         if rows <= FEW and _serves(x, weight_MD):
             return _onednn(x, weight_MD, bias_M)
