@@ -5,8 +5,8 @@ It is where there is AVX-512; with AVX2 alone torch's own is the faster at nearl
 oneDNN keeps what it made for every size that it has met, with room for the product's operands: harmless for a few rows,
 gigabytes for the batches of a training. So training tells it to keep nothing, and other work gives it few rows only.
 
-For a few rows, the beams of a sentence or two, both read a large matrix at a fraction of the memory's speed; blocks of it
-that the cores multiply side by side come near.
+For a few rows, the beams of a sentence or two, both read a large matrix at a fraction of the memory's speed; blocks of
+it that the cores multiply side by side come near.
 
 Shapes: N rows of all sentences, D in, M out.
 """
