@@ -167,6 +167,22 @@ def test_one_writer(tmp_path: Path) -> None:
     assert names(tmp_path) == []
 
 
+def test_one_writer_by_another_name(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "latest").symlink_to("d")
+    with one_writer(tmp_path / "d"), pytest.raises(UserError, match="another regard process"):
+        one_writer(tmp_path / "latest").__enter__()
+
+
+def test_a_directory_with_the_same_files_stays(tmp_path: Path) -> None:
+    for content, kept in (("a", True), ("a", True), ("b", False)):
+        with whole_directory(tmp_path / "d", replace=True) as temporary:
+            (temporary / "x").write_text(content)
+        (tmp_path / "d" / "more").touch() if content == "a" else None
+        assert (tmp_path / "d" / "more").exists() == kept
+    assert (tmp_path / "d" / "x").read_text() == "b" and names(tmp_path) == ["d"]
+
+
 @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
 def test_who_may_read_a_folder_may_read_its_files(tmp_path: Path, umask: int, mode: int) -> None:
     before = os.umask(umask)

@@ -123,7 +123,7 @@ def whole_directory(final: Path, *, replace: bool = False) -> Iterator[Path]:
     """Give a temporary directory that becomes `final`, with a manifest, when the block ends; on an error it is removed.
 
     What an earlier, killed attempt left behind is cleared first. With `replace`, a directory that was there is
-    moved aside, and removed only after the new one stands.
+    moved aside, and removed only after the new one stands; but one with the same files stays, with all else in it.
     """
     final = final.absolute()
     final.parent.mkdir(parents=True, exist_ok=True)
@@ -146,12 +146,27 @@ def whole_directory(final: Path, *, replace: bool = False) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
+    if _holds_the_same(final, temporary):
+        shutil.rmtree(temporary)
+        return
     shutil.rmtree(aside, ignore_errors=True)
     if final.exists():
         final.rename(aside)
     temporary.rename(final)
     sync_directory(final.parent)
     shutil.rmtree(aside, ignore_errors=True)
+
+
+def _holds_the_same(directory: Path, other: Path) -> bool:
+    """Whether a directory is whole, with the manifest that another has."""
+    manifest = directory / MANIFEST
+    if not manifest.is_file() or manifest.read_bytes() != (other / MANIFEST).read_bytes():
+        return False
+    try:
+        check_manifest(directory)
+    except UserError:
+        return False
+    return True
 
 
 @contextmanager
@@ -163,8 +178,8 @@ def new_directory(final: Path, *, replace: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def one_writer(final: Path) -> Iterator[None]:
-    """Refuse a second process that would write to the same place. The lock dies with its process."""
-    final = final.absolute()
+    """Refuse a second process that would write to the same place, by whatever name. The lock dies with its process."""
+    final = final.resolve()
     final.parent.mkdir(parents=True, exist_ok=True)
     lock = final.with_name(f".{final.name}.lock")
     with lock.open("w") as file:

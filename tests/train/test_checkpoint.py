@@ -120,7 +120,8 @@ def test_mean_and_the_regular_ones(tmp_path: Path) -> None:
         put(tmp_path, step)
     assert checkpoint.last_regular(tmp_path, 4, 3) == [8, 12, 14], "7 was an interruption, 14 is the end"
     assert checkpoint.last_regular(tmp_path, 4, 10) == [4, 8, 12, 14]
-    assert checkpoint.mean(tmp_path, [4, 8, 12])["a"].tolist() == [8.0] * 3
+    weights, used = checkpoint.mean(tmp_path, [4, 8, 12], fail)
+    assert weights["a"].tolist() == [8.0] * 3 and used == [4, 8, 12]
 
 
 def test_a_foreign_checkpoint_is_refused(tmp_path: Path) -> None:

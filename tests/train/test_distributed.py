@@ -66,12 +66,17 @@ UNDIVIDED = "from regard.train.step import Trainer\nTrainer.evaluated = None\n" 
 
 # A model that holds the group last would wait, with Python to itself, for threads that wait for Python.
 ENDED = """
-import os, torch.distributed as dist
+from pathlib import Path
+import torch.distributed as dist
 plain = dist.destroy_process_group
 def destroy():
     plain()
-    tasks = "/proc/self/task"  # which only Linux has
-    names = [open(f"{tasks}/{one}/comm").read() for one in os.listdir(tasks)] if os.path.exists(tasks) else []
+    names = []
+    for one in Path("/proc/self/task").glob("*/comm"):  # which only Linux has
+        try:
+            names.append(one.read_text())
+        except OSError:  # it ended just now
+            continue
     assert not any("gloo" in name for name in names), names
 dist.destroy_process_group = destroy
 """

@@ -1,6 +1,7 @@
 """Runs: they learn, go on where they were, and end with the same bits however they were stopped."""
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -96,10 +97,29 @@ def test_the_model_is_the_mean_of_the_last_checkpoints(unbroken: Path, tmp_path:
     parts = [checkpoint.load(checkpoint.folder(folder, step)).weights for step in (8, 12)]
     for name, tensor in load_model(unbroken / "model").model.state_dict().items():
         torch.testing.assert_close(tensor, (parts[0][name] + parts[1][name]) / 2)
-    assert average_run(unbroken, tmp_path / "averaged", 2) == [8, 12]
+    warnings: list[str] = []
+    assert average_run(unbroken, tmp_path / "averaged", 2, warnings.append) == [8, 12] and not warnings
     assert sha256(tmp_path / "averaged" / "model.safetensors") == sha256(unbroken / "model" / "model.safetensors")
-    with pytest.raises(UserError, match="has 2 checkpoints where 5 were asked for"):
-        average_run(unbroken, tmp_path / "more", 5)
+    assert average_run(unbroken, tmp_path / "more", 5, warnings.append) == [8, 12]
+    assert len(warnings) == 1 and "has 2 checkpoints where 5 were asked for" in warnings[0]
+
+
+def test_a_damaged_checkpoint_is_left_out_of_the_mean(
+    unbroken: Path, config: Config, data: Prepared, tmp_path: Path
+) -> None:
+    path = checkpoint.folder(unbroken / "checkpoints", 8) / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    watcher = Watcher()
+    train(settle(config, data), data, unbroken, observer=watcher)
+    assert len(watcher.warnings) == 1 and "step-00000008" in watcher.warnings[0]
+    assert events(unbroken, "model")[-1]["mean_of"] == [12]
+    assert "12" in (unbroken / "model" / "README.md").read_text()
+    assert average_run(unbroken, tmp_path / "averaged", 2, watcher.warn) == [12]
+    last = checkpoint.folder(unbroken / "checkpoints", 12) / "model.safetensors"
+    assert sha256(unbroken / "model" / "model.safetensors") == sha256(last)
+    last.write_bytes(b"")
+    with pytest.raises(UserError, match="none of the checkpoints that were asked for is valid"):
+        average_run(unbroken, tmp_path / "none", 2, watcher.warn)
 
 
 @pytest.mark.parametrize("stops", [(1,), (4,), (5, 7, 10), tuple(range(1, 11, 2))])
@@ -159,8 +179,12 @@ def test_more_steps(config: Config, data: Prepared, tmp_path: Path, unbroken: Pa
 
 def test_a_finished_run_does_nothing_more(unbroken: Path, config: Config, data: Prepared) -> None:
     before = sha256(unbroken / "model" / "model.safetensors")
+    (unbroken / "model" / "ctranslate2").mkdir()  # an export
     train(settle(config, data), data, unbroken, observer=Watcher(1))
     assert sha256(unbroken / "model" / "model.safetensors") == before
+    assert (unbroken / "model" / "ctranslate2").exists()
+    train(settle(changed(config, steps=16), data), data, unbroken)
+    assert not (unbroken / "model" / "ctranslate2").exists(), "it is not of this model"
 
 
 @pytest.mark.parametrize(
@@ -201,6 +225,65 @@ def test_fresh_keeps_the_run_when_the_new_one_cannot_begin(unbroken: Path, confi
     with pytest.raises(UserError, match="don't fit into a batch"):
         train(settle(changed(config, batch_tokens=3), data), data, unbroken, fresh=True)
     assert checkpoint.steps(unbroken / "checkpoints") == [8, 12]
+
+
+def test_fresh_where_checkpoints_are_on_another_disk(config: Config, data: Prepared, tmp_path: Path) -> None:
+    run, disk = tmp_path / "run", tmp_path / "disk"
+    run.mkdir()
+    disk.mkdir()
+    record(run, settle(config, data))
+    (run / "checkpoints").symlink_to(disk)
+    train(settle(config, data), data, run)
+    other = settle(changed(config, seed=9, steps=4), data)
+    train(other, data, run, fresh=True)
+    assert checkpoint.steps(disk) == [4] and events(run, "begin") and not events(run, "resume")
+
+
+def test_a_run_that_fine_tunes_is_not_begun_at_random(
+    unbroken: Path, config: Config, data: Prepared, tmp_path: Path
+) -> None:
+    tuned = settle(config, data).model_copy(update={"start": "model, 0123"})
+    with pytest.raises(UserError, match="fine-tunes a model .*--from"):
+        train(tuned, data, tmp_path / "run")
+    weights = load_model(unbroken / "model").model.state_dict()
+    with pytest.raises(Interrupted):
+        train(tuned, data, tmp_path / "run", weights=weights, observer=Watcher(2))
+    train(tuned, data, tmp_path / "run")
+    smaller = {name: tensor[:1] for name, tensor in weights.items()}
+    with pytest.raises(UserError, match="in the model that is to be fine-tuned"):
+        train(tuned, data, tmp_path / "run", weights=smaller, fresh=True)
+    assert checkpoint.steps(tmp_path / "run" / "checkpoints"), "refused before anything is removed"
+
+
+def test_who_stops_a_run_does_not_wait_for_its_validation(
+    unbroken: Path, config: Config, data: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, save = tmp_path / "run", checkpoint.save
+    with pytest.raises(Interrupted):
+        train(settle(config, data), data, run, observer=Watcher(3))
+    assert checkpoint.steps(run / "checkpoints") == [4] and not events(run, "validation")
+
+    def killed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(checkpoint, "save", killed)
+    with pytest.raises(KeyboardInterrupt):  # after the validation, before the checkpoint that knows of it
+        train(settle(config, data), data, run)
+    assert len(events(run, "validation")) == 1
+    monkeypatch.setattr(checkpoint, "save", save)
+    train(settle(config, data), data, run)
+    assert figures(run) == figures(unbroken)
+
+
+def test_a_loss_that_is_no_number_is_never_the_best(
+    config: Config, data: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = iter([math.nan, 3.0, 2.0])
+    monkeypatch.setattr("regard.train.loop.validation_losses", lambda *_: (next(found),) * 2)
+    train(settle(config, data), data, tmp_path / "run")
+    validations = events(tmp_path / "run", "validation")
+    assert [record["best"] for record in validations] == [False, True, True] and validations[0]["nll"] is None
+    assert json.loads(json.dumps(read_history(tmp_path / "run")["summary"], allow_nan=False))["best_step"] == 12
 
 
 def test_killed_while_the_run_was_first_written_down(config: Config, data: Prepared, tmp_path: Path) -> None:
@@ -295,7 +378,7 @@ def test_the_best_by_bleu_is_kept_and_used(by_bleu: Path, tmp_path: Path) -> Non
     best = sha256(checkpoint.folder(by_bleu / "checkpoints", 8) / "model.safetensors")
     assert sha256(by_bleu / "model" / "model.safetensors") == best
     assert "the checkpoint of step 8, the best by bleu" in (by_bleu / "model" / "README.md").read_text()
-    assert best_of_run(by_bleu, tmp_path / "best") == 8
+    assert best_of_run(by_bleu, tmp_path / "best", print) == 8
     assert sha256(tmp_path / "best" / "model.safetensors") == best
     summary = read_history(by_bleu)["summary"]
     assert (summary["best_step"], summary["best_bleu"], summary["validation_bleu"]) == (8, 30.0, 5.0)
@@ -313,7 +396,7 @@ def test_the_best_of_a_moving_average(config: Config, data: Prepared, tmp_path: 
     train(settings, data, tmp_path / "run", validator=validator)
     for folder, expected in (("model", seen[2]), ("best", seen[1])):
         if folder == "best":
-            assert best_of_run(tmp_path / "run", tmp_path / "run" / folder) == 8
+            assert best_of_run(tmp_path / "run", tmp_path / "run" / folder, print) == 8
         weights = load_model(tmp_path / "run" / folder).model.state_dict()
         assert all(torch.equal(weights[name], tensor) for name, tensor in expected.items())
 
@@ -322,7 +405,7 @@ def test_there_is_no_best_before_a_validation(config: Config, data: Prepared, tm
     with pytest.raises(Interrupted):
         train(settle(config, data), data, tmp_path / "run", observer=Watcher(2))
     with pytest.raises(UserError, match="has no best checkpoint"):
-        best_of_run(tmp_path / "run", tmp_path / "best")
+        best_of_run(tmp_path / "run", tmp_path / "best", print)
 
 
 @pytest.mark.parametrize("values", [{"bleu": True}, {"patience": 3}, {"final": "best"}])

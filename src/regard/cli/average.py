@@ -23,7 +23,11 @@ def average(
 
     if best and last is not None:
         raise UserError("--best is one checkpoint and --last is a mean of several; give one of the two")
-    steps = [best_of_run(run, out)] if best else average_run(run, out, last or 5)
+
+    def warn(sentence: str) -> None:
+        typer.echo(f"regard: {sentence}", err=True)
+
+    steps = [best_of_run(run, out, warn)] if best else average_run(run, out, last or 5, warn)
     if as_json:
         typer.echo(json.dumps({"model": str(out), "steps": steps}))
     elif best:

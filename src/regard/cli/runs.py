@@ -34,6 +34,7 @@ COLUMNS = {
 def _print(histories: list[dict[str, Any]]) -> None:
     """A row a run, and under each what sets it apart from the others."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
@@ -42,14 +43,14 @@ def _print(histories: list[dict[str, Any]]) -> None:
     for key in used:
         table.add_column(COLUMNS[key], justify="right")
     for history in histories:
-        table.add_row(history["run"], *(_shown(history["summary"].get(key)) for key in used))
+        table.add_row(escape(history["run"]), *(_shown(history["summary"].get(key)) for key in used))
     console = Console()
     console.print(table)
     common = set.intersection(*(set(history["summary"]["differs"]) for history in histories))
     for history in histories:
         own = [setting for setting in history["summary"]["differs"] if setting not in common]
         if own:
-            console.print(f"{history['run']}: {' '.join(own)}", highlight=False, soft_wrap=True)
+            console.print(f"{history['run']}: {' '.join(own)}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _shown(cell: object) -> str:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from regard.train.validation import Validator
 
 
+WITHOUT_FRESH = " (without --fresh, which would start over)"
+
+
 def train(
     file: Annotated[Path | None, typer.Argument(metavar="[RUN.toml]", help="A run file; or name a --preset.")] = None,
     preset: Annotated[str | None, typer.Option(help="Named settings, such as tiny, small, base or big.")] = None,
@@ -37,22 +40,26 @@ def train(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object at the end.")] = False,
 ) -> None:
     """Train a model. Run the same command again after a stop or a crash, and it goes on where it was."""
-    with _one_voice():
+    with _one_voice(fresh=fresh):
         model, log = _train(file, preset, data, out, set_ or [], start, fresh=fresh, tensorboard=tensorboard)
     if os.environ.get("RANK", "0") == "0":
         _report(model, log, as_json=as_json)
 
 
 @contextmanager
-def _one_voice() -> Iterator[None]:
+def _one_voice(*, fresh: bool) -> Iterator[None]:
     """All processes that torchrun started find the same mistake; on each machine only the first tells it."""
-    from regard.errors import Interrupted, UserError
+    from regard.errors import Failed, Interrupted, UserError
 
     try:
         yield
+    except Failed as error:
+        raise Failed(f"{error}{WITHOUT_FRESH if fresh else ''}") from error
     except (UserError, Interrupted) as error:
+        if fresh and isinstance(error, Interrupted):
+            error = Interrupted(f"{error}{WITHOUT_FRESH}", error.code)
         if os.environ.get("LOCAL_RANK", "0") == "0":
-            raise
+            raise error from None
         raise typer.Exit(error.code if isinstance(error, Interrupted) else 2) from None
 
 
@@ -83,6 +90,8 @@ def _train(
     from regard.train.loop import train as run
     from regard.train.run import LOG, settle
 
+    if fresh and start is not None and start.resolve().is_relative_to(out.resolve()):
+        raise UserError(f"{start}: --fresh would remove it with the run in {out}; choose another --out")
     saved = _existing(start)
     if start is not None and saved is not None:
         merged = _merged(saved, file, assignments)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from regard.train.step import Update
 
 Record = dict[str, Any]
+SEEN = 3600.0  # seconds of steps that the time left is judged by; a step of a large model may take a minute
 
 
 @contextmanager
@@ -41,7 +42,7 @@ def _observer(steps: int, events: "_Events | None") -> "Iterator[Observer]":
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    with Progress(*columns, console=Console(stderr=True), speed_estimate_period=SEEN) as progress:
         yield Terminal(progress, progress.add_task("", total=steps), events)
 
 
@@ -77,7 +78,7 @@ class Terminal:
         if record["event"] == "train":
             self.speed = f"loss {record.get('loss', float('nan')):.3f}  {record['tokens_per_second']:,.0f} tokens/s"
         else:
-            self.progress.console.print(f"step {record['step']}: {sentence(record)}", highlight=False)
+            self.progress.console.print(f"step {record['step']}: {sentence(record)}", highlight=False, markup=False)
         if record["event"] == "validation":
             bleu = f", {record['bleu']:.2f} BLEU" if "bleu" in record else ""
             self.validation = f"  validation {record['perplexity']:.2f} perplexity{bleu}"
@@ -114,7 +115,8 @@ class _Events:
         if self.writer is None:
             from torch.utils.tensorboard import SummaryWriter
 
-            self.writer = SummaryWriter(str(self.folder))
+            # What a killed process sent after its last checkpoint is not shown beside what comes now.
+            self.writer = SummaryWriter(str(self.folder), purge_step=record["step"])
         for key, value in record.items():
             if isinstance(value, int | float) and key not in ("step", "best"):
                 self.writer.add_scalar(f"{record['event']}/{key}", value, record["step"])

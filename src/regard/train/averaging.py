@@ -1,5 +1,6 @@
 """The mean of a run's last checkpoints (section 6.1), or its best one, as a model of its own."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from regard.errors import UserError
@@ -9,22 +10,24 @@ from regard.presets import read
 from regard.train import checkpoint
 from regard.train.run import CHECKPOINTS, RUN
 
+Warn = Callable[[str], None]
 
-def average_run(run: Path, out: Path, last: int) -> list[int]:
-    """Write the mean of the last checkpoints of a run to `out`; returns their steps."""
+
+def average_run(run: Path, out: Path, last: int, warn: Warn) -> list[int]:
+    """Write the mean of the last checkpoints of a run, or of all if there are fewer, to `out`; returns their steps."""
     config, checkpoints = read(run / RUN), run / CHECKPOINTS
     chosen = checkpoint.last_regular(checkpoints, config.train.checkpoint_every, last)
+    if not chosen:
+        raise UserError(f"{run}: has no checkpoints yet; train it first")
     if len(chosen) < last:
-        raise UserError(
+        warn(
             f"{run}: has {len(chosen)} checkpoints where {last} were asked for; "
-            f"ask for fewer with --last, or train with train.keep_last={last}"
+            f"a smaller train.checkpoint_every and train.keep_last={last} make and keep more"
         )
-    steps = ", ".join(map(str, chosen))
-    _write(run, out, chosen, f"The mean of the checkpoints of steps {steps} of {run.name}.")
-    return chosen
+    return _write(run, out, chosen, "mean of the checkpoints", warn)
 
 
-def best_of_run(run: Path, out: Path) -> int:
+def best_of_run(run: Path, out: Path, warn: Warn) -> int:
     """Write the checkpoint that was the best at its validation to `out`; returns its step."""
     config, checkpoints = read(run / RUN), run / CHECKPOINTS
     steps = checkpoint.steps(checkpoints)
@@ -33,14 +36,15 @@ def best_of_run(run: Path, out: Path) -> int:
         raise UserError(f"{run}: has no best checkpoint, since nothing was validated yet; ask for the --last instead")
     moving = config.train.moving_average is not None
     what = "moving average at the best checkpoint" if moving else "best checkpoint"
-    _write(run, out, [best], f"The {what} by {config.train.best}, that of step {best} of {run.name}.", moving=moving)
-    return best
+    return _write(run, out, [best], f"{what} by {config.train.best}", warn, moving=moving)[0]
 
 
-def _write(run: Path, out: Path, chosen: list[int], origin: str, *, moving: bool = False) -> None:
+def _write(run: Path, out: Path, chosen: list[int], what: str, warn: Warn, *, moving: bool = False) -> list[int]:
     config, checkpoints = read(run / RUN), run / CHECKPOINTS
-    saved = load_model(checkpoint.folder(checkpoints, chosen[-1]))
-    weights = checkpoint.mean(checkpoints, chosen, moving=moving)
-    card = f"# A regard model\n\n{origin}\n"
+    weights, used = checkpoint.mean(checkpoints, chosen, warn, moving=moving)
+    saved = load_model(checkpoint.folder(checkpoints, used[-1]))
+    steps = ", ".join(map(str, used))
+    card = f"# A regard model\n\nThe {what}: {run.name}, step {steps}.\n"
     with new_directory(out) as temporary:
         write_model(temporary, weights, config, saved.subwords, languages=saved.languages, form=saved.form, card=card)
+    return used

@@ -43,7 +43,7 @@ def card(config: Config, data: Prepared, mean_of: list[int], log: Path) -> str:
         figures = [key for key, value in validations[-1].items() if isinstance(value, float)]
         lines += ["", f"| step | {' | '.join(figures)} |", f"|---|{'---|' * len(figures)}"]
         for record in validations[-10:]:
-            cells = (f"{record[key]:.4g}" if key in record else "" for key in figures)
+            cells = (f"{record[key]:.4g}" if record.get(key) is not None else "" for key in figures)
             lines.append(f"| {record['step']} | {' | '.join(cells)} |")
         lines += ["", "Figures are of single checkpoints on the validation set; loss is smoothed, nll is not."]
         if "bleu_signature" in validations[-1]:

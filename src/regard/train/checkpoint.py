@@ -52,6 +52,8 @@ class Progress:
     best_bleu: float | None = None
     stale: int = 0
     """Validations in a row that were not the best so far."""
+    owed: bool = False
+    """Whether this step's validation is still to come: whoever stops a run should not have to wait for it."""
     window: dict[str, float] = field(default_factory=dict)
     """Sums since the last line of the log."""
     data: str = ""
@@ -112,7 +114,7 @@ def save(
 def disk_room(path: Path, checkpoints: Path, need: int = 0) -> Iterator[None]:
     """Refuse to begin without `need` bytes of room, and turn a disk that fails under way into a sentence."""
     try:
-        free = shutil.disk_usage(checkpoints.parent).free
+        free = shutil.disk_usage(checkpoints if checkpoints.exists() else checkpoints.parent).free
         if free < need + SPARE:
             raise OSError(errno.ENOSPC, f"{need / 2**20:,.0f} MiB needed, {free / 2**20:,.0f} MiB free")
         yield
@@ -170,15 +172,28 @@ def clear(checkpoints: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def mean(checkpoints: Path, chosen: list[int], *, moving: bool = False) -> dict[str, Tensor]:
-    """The mean of the weights of these steps (section 6.1), or of their moving averages, summed in float64."""
+def mean(
+    checkpoints: Path, chosen: list[int], warn: Callable[[str], None], *, moving: bool = False
+) -> tuple[dict[str, Tensor], list[int]]:
+    """The mean of the weights of these steps (section 6.1), or of their moving averages, summed in float64.
+
+    Also the steps that are in it: those that are not valid are reported and passed over.
+    """
     total: dict[str, Tensor] = {}
+    used: list[int] = []
     for step in chosen:
         path = folder(checkpoints, step)
-        check_manifest(path)
+        try:
+            check_manifest(path)
+        except UserError as error:
+            warn(f"left out of the mean: {error}")
+            continue
         for name, tensor in (_moving_average(path) if moving else load_file(path / WEIGHTS)).items():
             total[name] = total[name] + tensor.double() if name in total else tensor.double()
-    return {name: (tensor / len(chosen)).to(torch.float32) for name, tensor in total.items()}
+        used.append(step)
+    if not used:
+        raise UserError(f"{checkpoints}: none of the checkpoints that were asked for is valid; restore one from a copy")
+    return {name: (tensor / len(used)).to(torch.float32) for name, tensor in total.items()}, used
 
 
 def _moving_average(path: Path) -> dict[str, Tensor]:

@@ -21,13 +21,13 @@ def read_history(run: Path) -> dict[str, Any]:
     training: tuple[list[int], list[float]] = ([], [])
     validation: tuple[list[int], list[float]] = ([], [])
     speeds: list[float] = []
+    last: Record = {}
     for record in records(run / LOG):
         if record.get("event") == "train" and record.keys() >= NEEDED:
             training[0].append(record["step"])
             training[1].append(record["nll"])
             speeds.append(record["tokens_per_second"])
-            summary |= {key: record[key] for key in ("step", "epoch", "loss", "tokens", "memory_mb")}
-            summary["hours"] = record["seconds"] / 3600
+            last = record
         elif record.get("event") == "validation" and record.keys() >= {"nll", "perplexity"}:
             validation[0].append(record["step"])
             validation[1].append(record["nll"])
@@ -35,7 +35,9 @@ def read_history(run: Path) -> dict[str, Any]:
             if record.get("best"):
                 summary |= {"best_step": record["step"], "best_perplexity": record["perplexity"]}
                 summary |= {f"best_{key}": record[key] for key in ("bleu",) if key in record}
-    if speeds:
+    if last:
+        summary |= {key: last[key] for key in ("step", "epoch", "loss", "tokens", "memory_mb")}
+        summary["hours"] = last["seconds"] / 3600
         summary["tokens_per_second"] = sorted(speeds)[len(speeds) // 2]
     return {"run": str(run), "summary": summary, "training": training, "validation": validation}
 

@@ -1,6 +1,7 @@
 """The log of a run: one JSON object a line, the truth that tables and plots are made from."""
 
 import json
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,16 +17,22 @@ Record = dict[str, Any]
 class Log:
     """Appends to log.jsonl. A record belongs to a step; a resumed run takes back those after its checkpoint."""
 
-    def __init__(self, path: Path, step: int) -> None:
-        """Go on after `step`: what was logged beyond it will be logged again."""
+    def __init__(self, path: Path, step: int, *, owed: bool = False) -> None:
+        """Go on after `step`: what was logged beyond it, and a validation that is owed, will be logged again."""
         if path.exists():
-            kept = [json.dumps(record, ensure_ascii=False) for record in records(path) if record["step"] <= step]
+            again = (step, "validation") if owed else None
+            kept = [
+                json.dumps(record, ensure_ascii=False)
+                for record in records(path)
+                if record["step"] <= step and (record["step"], record.get("event")) != again
+            ]
             write_bytes(path, "".join(line + "\n" for line in kept).encode())
         self._file = path.open("a", encoding="utf-8")
 
     def append(self, record: Record) -> None:
+        plain = {key: None if _is_no_number(value) else value for key, value in record.items()}  # JSON has no NaN
         with self._disk():
-            self._file.write(json.dumps(record, ensure_ascii=False) + "\n")
+            self._file.write(json.dumps(plain, ensure_ascii=False) + "\n")
             self._file.flush()
 
     def sync(self) -> None:
@@ -43,6 +50,10 @@ class Log:
     def close(self) -> None:
         with suppress(OSError):  # what a full disk refused was told already
             self._file.close()
+
+
+def _is_no_number(value: object) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def records(path: Path) -> Iterator[Record]:

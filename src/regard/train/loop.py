@@ -83,6 +83,10 @@ def _trained(
 ) -> Path:
     with listening() as asked, ExitStack() as held:
         run = _Run(config, data, out, world, asked, validator, observer)
+        if weights is not None:
+            run.trainer.check(weights)
+        elif config.start and (fresh or not checkpoint.steps(out / CHECKPOINTS)):
+            raise UserError(f"{out}: this run fine-tunes a model ({config.start}); give it with --from")
 
         def claim() -> Mapping[str, object]:
             held.enter_context(one_writer(out))
@@ -160,7 +164,7 @@ class _Run:
         if self.world.first:
             with checkpoint.disk_room(self.out, self.checkpoints):
                 record(self.out, self.config)
-                self.log = Log(self.out / LOG, self.progress.step)
+                self.log = Log(self.out / LOG, self.progress.step, owed=self.progress.owed)
         event = "begin" if found is None else "resume"
         self._record({"event": event, "steps": self.config.train.steps, "processes": self.world.size, **changes})
 
@@ -169,6 +173,9 @@ class _Run:
         settings, world = self.config.train, self.world
         group = settings.accumulate * world.size
         steps = self.batches.steps(self.progress.position, group=group, rank=world.rank, world=world.size)
+        if self.progress.owed:
+            self._validate()
+            self._save()
         while self.progress.step < settings.steps and not self._stale():
             started = perf_counter()
             step, number = next(steps), self.progress.step + 1
@@ -178,12 +185,13 @@ class _Run:
             last = number == settings.steps
             if number % settings.log_every == 0 or last:
                 self._log_window()
-            regular = number % settings.checkpoint_every == 0 or last
-            if regular:
+            regular, stop = number % settings.checkpoint_every == 0 or last, update.stop and not last
+            if regular and not stop:
                 self._validate()
-            if regular or update.stop:
+            if regular or stop:
+                self.progress = replace(self.progress, owed=regular and stop)
                 self._save()
-            if update.stop and not last:
+            if stop:
                 raise Interrupted(
                     f"{self.out}: stopped after step {number} with everything saved; "
                     "run the same command again to go on",
@@ -200,11 +208,11 @@ class _Run:
             last = checkpoint.last_regular(self.checkpoints, settings.checkpoint_every, settings.average_last)
             best = self.progress.best_step if settings.final == "best" else None
             chosen = [best] if best is not None else last[-1:] if moving else last
-            weights = checkpoint.mean(self.checkpoints, chosen, moving=moving)
-            text = card(self.config, self.data, chosen, self.out / LOG)
+            weights, used = checkpoint.mean(self.checkpoints, chosen, self.observer.warn, moving=moving)
+            text = card(self.config, self.data, used, self.out / LOG)
             with checkpoint.disk_room(path, self.checkpoints), whole_directory(path, replace=True) as temporary:
                 self.belongings.write(temporary, weights, card=text)
-            self._record({"event": "model", "mean_of": chosen})
+            self._record({"event": "model", "mean_of": used})
         self.world.wait()
         return path
 
@@ -289,12 +297,13 @@ class _Run:
         if settings.best == "bleu":
             better = now.best_bleu is None or bleu > now.best_bleu
         else:
-            better = now.best_loss is None or nll < now.best_loss
+            better = math.isfinite(nll) and (now.best_loss is None or nll < now.best_loss)
         if better:
             best_bleu = bleu if settings.bleu else None
-            self.progress = replace(now, best_step=now.step, best_loss=nll, best_bleu=best_bleu, stale=0)
+            now = replace(now, best_step=now.step, best_loss=nll, best_bleu=best_bleu, stale=0)
         else:
-            self.progress = replace(now, stale=now.stale + 1)
+            now = replace(now, stale=now.stale + 1)
+        self.progress = replace(now, owed=False)
         perplexity = math.exp(min(nll, 700.0))
         record = {"event": "validation", "loss": loss, "nll": nll, "perplexity": perplexity, "best": better}
         self._record({**record, **figures})

@@ -70,8 +70,8 @@ def begin(run: Path, config: Config, *, fresh: bool) -> dict[str, tuple[Any, Any
         raise UserError(f"{run}: has files in it but is not a run; choose another --out")
     if fresh and os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0":  # a restart after a loss is not a new start
         for name in (CHECKPOINTS, MODEL, TENSORBOARD):
-            shutil.rmtree(run / name, ignore_errors=True)
-        for name in (LOG, RUN):
+            _remove(run / name)
+        for name in (LOG, RUN):  # last: what can't be removed leaves a run, not a folder that looks new
             (run / name).unlink(missing_ok=True)
     run.mkdir(parents=True, exist_ok=True)
     if not (run / RUN).exists():
@@ -86,6 +86,19 @@ def begin(run: Path, config: Config, *, fresh: bool) -> dict[str, tuple[Any, Any
             "set it back, choose another --out, or start over with --fresh"
         )
     return changes
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder; of a link to one, as to a larger disk, what it holds."""
+    if not folder.is_symlink():
+        if folder.exists():
+            shutil.rmtree(folder)
+        return
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def record(run: Path, config: Config) -> None:

@@ -135,8 +135,8 @@ class Trainer:
     def rate(self, number: int) -> float:
         return rate(number, self.config, self.description.d_model)
 
-    def begin_with(self, weights: Mapping[str, Tensor]) -> None:
-        """Start from an existing model's weights."""
+    def check(self, weights: Mapping[str, Tensor]) -> None:
+        """Refuse weights of other names or sizes than the model's."""
         for name in sorted(weights.keys() | self.parameters.keys()):
             theirs, ours = weights.get(name), self.parameters.get(name)
             if theirs is None or ours is None or theirs.shape != ours.shape:
@@ -144,6 +144,9 @@ class Trainer:
                     f"{name}: {_size(theirs)} in the model that is to be fine-tuned, {_size(ours)} in this run; "
                     "leave out the --set that changes the model's sizes"
                 )
+
+    def begin_with(self, weights: Mapping[str, Tensor]) -> None:
+        """Start from an existing model's weights."""
         fill(self.parameters, weights)
         if self.average is not None:
             fill(self.average, weights)
