@@ -3,8 +3,10 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,10 +14,11 @@ import sacrebleu
 from typer.testing import CliRunner
 
 from regard.cli.main import app
-from regard.errors import UserError
+from regard.errors import Interrupted, UserError
 from regard.files import sha256
 from regard.model.bundled import located
 from regard.train.log import records
+from regard.train.step import Update
 
 SMALL = [
     "model.d_model=16", "model.d_ff=16", "model.heads=2", "model.encoder_layers=1", "model.decoder_layers=1",
@@ -57,6 +60,7 @@ def test_train_average_and_runs(data: Path, tmp_path: Path) -> None:
     assert list((tmp_path / "y" / "tensorboard").iterdir())
 
     assert "steps 5, 10" in regard("average", str(tmp_path / "x"), "--last", "2", "--out", str(tmp_path / "averaged"))
+    assert "steps 5, 10" in regard("average", str(tmp_path / "x"), "--last", "5", "--out", str(tmp_path / "more"))
     compared = json.loads(regard("runs", str(tmp_path / "x"), str(tmp_path / "y"), "--json"))
     assert compared[str(tmp_path / "x")]["step"] == 10
     assert "tokens" in regard("runs", str(tmp_path / "x"), "--plot", str(tmp_path / "curves.svg"))
@@ -231,6 +235,35 @@ def test_a_bundled_models_subwords(tmp_path: Path) -> None:
     common = ["prepare", "--train", str(tmp_path / "pairs.tsv"), "--cores", "1", "--out", str(tmp_path / "data")]
     regard(*common, "--subwords-from", "en-de")
     assert sha256(tmp_path / "data" / "subwords.model") == sha256(located("en-de") / "subwords.model")
+
+
+def test_fresh_does_not_remove_what_it_starts_from(data: Path, tmp_path: Path) -> None:
+    run = str(tmp_path / "x")
+    regard("train", "--preset", "tiny", "--data", str(data), "--out", run, *small())
+    with pytest.raises(UserError, match="--fresh would remove it"):
+        regard("train", "--preset", "tiny", "--data", str(data), "--out", run, "--from", f"{run}/model", "--fresh")
+    assert (tmp_path / "x" / "model").exists()
+
+
+def test_going_on_after_fresh(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.train.loop.Trainer.update", lambda self, step, number, asked: signalled(asked))
+    common = ["train", "--preset", "tiny", "--data", str(data), "--out", str(tmp_path / "x"), *small()]
+    with pytest.raises(Interrupted, match="again to go on$"):
+        regard(*common)
+    with pytest.raises(Interrupted, match=r"again to go on \(without --fresh, which would start over\)$"):
+        regard(*common, "--fresh")
+
+
+def signalled(asked: Callable[[], bool]) -> Update:
+    """A step in the middle of which the system asks us to stop."""
+    signal.raise_signal(signal.SIGTERM)
+    return Update(1.0, 1.0, 1.0, 0.1, taken=True, stop=asked())
+
+
+def test_names_of_runs_are_not_markup(data: Path, tmp_path: Path) -> None:
+    run = str(tmp_path / "[red]a[/b]")
+    regard("train", "--preset", "tiny", "--data", str(data), "--out", run, *small())
+    assert "[red]a[/b]" in "".join(regard("runs", run, run).split())
 
 
 def test_runs_of_what_is_no_run(tmp_path: Path) -> None:
