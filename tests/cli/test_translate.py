@@ -1,4 +1,5 @@
 # ruff: noqa: F811
+import gzip
 import json
 import os
 import shutil
@@ -56,6 +57,16 @@ def test_hostile_lines(run: Run, folder: Path) -> None:
     assert len(out.decode().splitlines()) == len(lines)
     for line, translation in zip(lines, found, strict=False):
         assert line.strip() or not translation.strip()
+    code, out, _ = run("--model", str(folder), "--beam", "1", "--format", "jsonl", stdin=b"\n".join(lines) + b"\n")
+    assert [json.loads(line)["id"] for line in out.decode().splitlines()] == list(range(len(lines)))
+
+
+def test_the_lines_before_a_break_are_translated(run: Run, folder: Path) -> None:
+    whole = gzip.compress(b"".join(b"The man %d.\n" % number for number in range(20_000)))
+    code, out, err = run("--model", str(folder), "--beam", "1", stdin=whole[:-9000])
+    assert code == 2 and "broken gzip data after line" in err and "skip-invalid" not in err
+    told = int(err.split("after line ")[1].split(" ")[0])
+    assert 0 < told == len(out.decode().split("\n")) - 1
 
 
 def test_many_lines(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,5 @@
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,12 @@ def test_a_space_is_put_where_the_new_script_wants_one(saved: Saved, subwords: S
             ids = tuple(subwords.encode(["Yes."])[0])
             return [[Hypothesis(ids, -1.0, -1.0, (-0.1,) * (len(ids) + 1))] for _ in sources]
 
-    assert Translator(saved, Fixed()).translate("他来了。她走了。") == "Yes. Yes."
+    fixed = Translator(saved, Fixed())
+    for text in ("他来了。她走了。", "「はい。」彼は行った。", "他说：“好。”她走了。", "好！走！"):
+        assert fixed.translate(text) == "Yes. Yes."
+    assert Translator(replace(saved, form="NFKC"), Fixed()).translate("好！走！") == "Yes. Yes."
+    fixed.most_tokens = 40  # bytes, with this vocabulary
+    assert set(fixed.translate("他来了，她走了，" * 8).split(" ")) == {"Yes."}
 
 
 def test_equal_sentences_are_translated_once(echo: Translator) -> None:

@@ -81,6 +81,8 @@ def export(
     own_card = None if card is None else _read(card)
     model = model_folder(model)
     place = model / FOLDER if out is None else out
+    if out is not None and out.exists():
+        raise UserError(f"{out}: exists already; choose another place or remove it first")
     report: dict[str, Any] = {"out": str(place), "format": to}
     if rounding is None:
         _to_other(model, place, to)
@@ -137,7 +139,9 @@ def _cost(
     if text is None and load_description(model).task == "parsing":
         return {}, "`regard evaluate --model THIS --gold TREES` measures the parser as it is here."
     if text is None:
-        return {}, "What rounding costs in BLEU was not measured; `regard export --source FILE --reference FILE` does."
+        note = "What rounding costs in BLEU was not measured; `regard export --source FILE --reference FILE` does."
+        sys.stderr.write(f"regard: {note}\n")
+        return {}, note
     whole, rounded = _measure(model, to, quantization, text, lines)
     loss = whole.value - rounded.value
     if loss > MOST_LOSS:

@@ -15,15 +15,16 @@ PATIENCE = 0.02  # seconds to wait for more lines before work begins on those th
 
 def windows(text: str | None) -> Iterator[list[str]]:
     """Lines by as many as are worked on together: all that have come, up to a limit. A slow pipe need not wait."""
-    from regard.data.lines import LONGEST_LINE, STANDARD_INPUT, Lines
+    from regard.data.lines import LONGEST_LINE, STANDARD_INPUT, Lines, shown
     from regard.decode.translator import WINDOW_CHARACTERS, WINDOW_LINES
+    from regard.errors import UserError
 
     if text is not None and not is_file(text):
         yield text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").split("\n")
         return
     window: list[str] = []
     characters = count = 0
-    with Lines(STANDARD_INPUT if text is None else text) as lines:
+    with Lines(STANDARD_INPUT if text is None else text, skip_invalid=True) as lines:
         for block in lines:
             for line in block:
                 count += 1
@@ -41,6 +42,8 @@ def windows(text: str | None) -> Iterator[list[str]]:
                 window, characters = [], 0
     if window:
         yield window
+    if lines.broken is not None:  # told when the lines before the break are done
+        raise UserError(f"{shown(lines.name)}: {lines.broken}; get the file again")
 
 
 def is_file(text: str) -> bool:

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from regard.decode.translator import Options, Translator
 
 
+# What JSON may hold as it is, and some readers take for the end of a line.
+ESCAPED = {ord(character): f"\\u{ord(character):04x}" for character in "\u0085\u2028\u2029"}
+
+
 def translate(
     text: Annotated[str | None, typer.Argument(metavar="[TEXT or FILE]", help="Default: standard input.")] = None,
     model: Annotated[
@@ -205,7 +209,7 @@ def _as_json(number: int, translation: "Translation") -> str:
     ]
     sentences = [_sentence(sentence) for sentence in translation.sentences]
     report = {"id": number, "source": translation.source, **texts[0], "n_best": texts, "sentences": sentences}
-    return json.dumps(report, ensure_ascii=False)
+    return json.dumps(report, ensure_ascii=False).translate(ESCAPED)
 
 
 def _sentence(sentence: "Sentence") -> dict[str, Any]:

@@ -45,16 +45,16 @@ class Lines:
 
     Compression is told from the first bytes, whatever the name; a name that promises it must hold it. A byte order
     mark at the start is dropped. A line beyond LONGEST_LINE may be cut, but not to LONGEST_LINE or less, so that it can
-    be known by its length. A broken archive is a UserError, or with `skip_invalid` the end of the file: `broken` then
-    says what was wrong, and the whole lines before the break have been given.
+    be known by its length. A broken archive is a UserError with the `remedy`, or with `skip_invalid` the end of the
+    file: `broken` then says what was wrong, and the whole lines before the break have been given.
     """
 
-    def __init__(self, name: str, *, skip_invalid: bool = False) -> None:
+    def __init__(self, name: str, *, skip_invalid: bool = False, remedy: str = "get the file again") -> None:
         self.name = name
         self.count = 0
         """Lines given so far."""
         self.broken: str | None = None
-        self._skip_invalid = skip_invalid
+        self._skip_invalid, self._remedy = skip_invalid, remedy
         self._file = _open(name)
         try:
             self._stream, self._kind = _decompressed(self._file, name)
@@ -111,10 +111,7 @@ class Lines:
         except _BROKEN as error:
             self.broken = f"broken {self._kind} data after line {self.count} ({error})"
             if not self._skip_invalid:
-                raise UserError(
-                    f"{shown(self.name)}: {self.broken}; get the file again, "
-                    "or pass --skip-invalid to use the lines before the break"
-                ) from None
+                raise UserError(f"{shown(self.name)}: {self.broken}; {self._remedy}") from None
         except OSError as error:
             raise UserError(f"{shown(self.name)}: can't be read after line {self.count}: {error.strerror}") from None
 

@@ -67,6 +67,10 @@ class Ensemble(Seq2Seq):
     def projection_VD(self) -> Tensor:
         raise NotImplementedError("an ensemble is not one projection; call logits")
 
+    @property
+    def vocabulary(self) -> int:
+        return self.models[0].vocabulary
+
     def start(self, memory: Memory, max_length: int) -> States:
         assert isinstance(memory, Memories)
         return States(tuple(m.start(part, max_length) for m, part in zip(self.models, memory.parts, strict=True)))

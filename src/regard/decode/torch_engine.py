@@ -3,7 +3,7 @@
 Shapes: B sentences, S source positions, R rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 
 import torch
@@ -21,6 +21,7 @@ from regard.decode.tree_rule import TreeRule
 from regard.model.seq2seq import Seq2Seq
 
 WIDEST = 8  # rows for each sentence up to which batches are as large as with one
+LOGITS = 1 << 25  # of all rows of a step, an eighth of a gigabyte: short sources would make many rows
 
 
 class TorchEngine:
@@ -39,7 +40,7 @@ class TorchEngine:
         if training:
             self.model.eval()
         try:
-            for batch in batches([len(source) for source in sources], request.batch_tokens or _batch_tokens(request)):
+            for batch in self._batches(sources, request):
                 chosen = [sources[number] for number in batch]
                 trees = None if request.trees is None else request.trees.of(batch)
                 for number, hypotheses in zip(batch, self._search(chosen, request, trees), strict=True):
@@ -49,6 +50,15 @@ class TorchEngine:
             if training:  # validation comes between steps of training
                 self.model.train()
         return found
+
+    def _batches(self, sources: Sequence[Sequence[int]], request: Request) -> Iterator[list[int]]:
+        """The numbers of the sources that are searched together, by their tokens and by the rows that they make."""
+        rows = request.n_best if request.sampling is not None else request.decode.beam
+        tokens = request.batch_tokens or max(LEAST_TOKENS, min(BATCH_TOKENS, WIDEST * BATCH_TOKENS // rows))
+        most = max(1, LOGITS // (rows * self.model.vocabulary))
+        for batch in batches([len(source) for source in sources], tokens):
+            for first in range(0, len(batch), most):
+                yield batch[first : first + most]
 
     def _search(self, sources: list[Sequence[int]], request: Request, trees: TreeRule | None) -> list[list[Hypothesis]]:
         device = next(self.model.parameters()).device
@@ -90,12 +100,6 @@ class TorchEngine:
             sorted(drawn[start : start + N], key=lambda hypothesis: -hypothesis.score)
             for start in range(0, len(drawn), N)
         ]
-
-
-def _batch_tokens(request: Request) -> int:
-    """As many as suit a usual beam; fewer for one so wide, or so many samples, that rows would fill the memory."""
-    rows = request.n_best if request.sampling is not None else request.decode.beam
-    return max(LEAST_TOKENS, min(BATCH_TOKENS, WIDEST * BATCH_TOKENS // rows))
 
 
 def padded(sources: Sequence[Sequence[int]], device: torch.device | str = "cpu") -> Tensor:

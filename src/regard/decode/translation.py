@@ -1,10 +1,14 @@
 """What a translator gives back: texts of sentences of proposed translations."""
 
 from dataclasses import dataclass
+from unicodedata import east_asian_width
 
 from regard.decode.hypothesis import Hypothesis
-from regard.decode.sentences import FULL_WIDTH_ENDS
+from regard.decode.sentences import CLOSERS, FULL_WIDTH_ENDS
 from regard.decode.words import Pairs, words
+
+# After which a text is cut where no space stands, in full width and as NFKC has them.
+MARKS = frozenset(FULL_WIDTH_ENDS + "、，；：" + "!?.,;:")
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,7 @@ def _numbered(sentence: Sentence, number: int) -> Output | None:
 
 
 def _joint(sentence: Sentence, text: str) -> str:
-    """What follows a sentence: after a full-width stop nothing stands, but after what it became a space may be due."""
-    due = sentence.source[-1:] in FULL_WIDTH_ENDS and text[-1:] not in FULL_WIDTH_ENDS
-    return sentence.after or (" " if due and text else "")
+    """What follows a sentence: after a full-width mark nothing stands, but after what it became a space may be due."""
+    read, written = (side.rstrip(CLOSERS)[-1:] for side in (sentence.source, text))
+    due = read in MARKS and written and east_asian_width(written) not in ("W", "F")
+    return sentence.after or (" " if due else "")

@@ -60,6 +60,11 @@ class Seq2Seq(nn.Module):
     def projection_VD(self) -> Tensor:
         """The matrix from features to the vocabulary (the tied embedding, section 3.4)."""
 
+    @property
+    def vocabulary(self) -> int:
+        """How many tokens there are to choose from."""
+        return len(self.projection_VD)
+
     def logits(self, features: Tensor) -> Tensor:
         """Scores over the vocabulary."""
         return linear(features, self.projection_VD)
