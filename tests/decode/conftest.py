@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from regard.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
+from regard.decode.banned import Banned
 from regard.decode.length_penalty import normalised
 from regard.decode.translator import Translator
 from regard.model.build import build
@@ -32,6 +33,13 @@ def make() -> Callable[..., Seq2Seq]:
         return model
 
     return of
+
+
+def banning(*sequences: tuple[int, ...]) -> Banned:
+    """Sequences of tokens as words, where each token spells its number."""
+    spelling = [b"" if token <= EOS else f" {token:04}".encode() for token in range(1000)]
+    words = [b"".join(spelling[token] for token in sequence).decode().strip() for sequence in sequences]
+    return Banned.of(spelling, words)
 
 
 def padded(rows: list[list[int]]) -> torch.Tensor:

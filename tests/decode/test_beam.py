@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.decode.conftest import Scored, exhaustive, log_probabilities, padded, plain_beam_search
+from tests.decode.conftest import Scored, banning, exhaustive, log_probabilities, padded, plain_beam_search
 
 from regard.config import BOS, EOS, PAD, UNK, DecodeConfig
 from regard.decode.beam import beam_search
@@ -197,7 +197,7 @@ class TestConstraints:
                 def forbidden(tokens: tuple[int, ...], banned: tuple[int, ...] = banned) -> set[int]:
                     return {banned[-1]} if tokens[len(tokens) - len(banned) + 1 :] == banned[:-1] else set()
 
-                rules = Constraints(banned=(banned,))
+                rules = Constraints(banned=banning(banned))
                 (found,) = beam_search(model, padded([source]), config, constraints=rules, n_best=2)
                 same(found, plain_beam_search(model, source, config, 2, forbidden=forbidden, memo=memo))
                 for hypothesis in found:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.decode.conftest import like_trained, padded
+from tests.decode.conftest import banning, like_trained, padded
 from torch.nn.functional import cross_entropy
 
 from regard.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
@@ -222,7 +222,7 @@ def test_order_and_progress(pair: Pair) -> None:
     "request_",
     [
         Request(DecodeConfig(), sampling=Sampling(seed=3)),
-        Request(DecodeConfig(), banned=((7,),)),
+        Request(DecodeConfig(), banned=banning((7,))),
         Request(DecodeConfig(), required=((7, 8),)),
         Request(DecodeConfig(), no_repeat=2),
         Request(DecodeConfig(), prefix=(9, 10)),

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 
 import pytest
-from tests.decode.conftest import exhaustive, padded
+from tests.decode.conftest import banning, exhaustive, padded
 
 from regard.config import DecodeConfig
 from regard.decode.beam import beam_search
@@ -53,7 +53,7 @@ def test_every_output_of_a_narrow_beam_holds_what_its_sentence_requires(make: Ma
 
 def test_what_can_not_be_is_told(make: Make) -> None:
     with pytest.raises(UserError, match="no output can hold .*require less"):
-        rules = Constraints(banned=((5,),))
+        rules = Constraints(banned=banning((5,)))
         required_search(make(1), padded([[4]]), DecodeConfig(extra_length=3), [((5,),)], constraints=rules)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from tests.decode.conftest import log_probabilities, next_logs, padded
+from tests.decode.conftest import banning, log_probabilities, next_logs, padded
 
 from regard.config import EOS, DecodeConfig
 from regard.decode.constraints import Constraints
@@ -80,7 +80,7 @@ def test_drawing_hits_every_token_in_proportion_and_none_without_chance() -> Non
 
 def test_constraints_hold(make: Make) -> None:
     model = make(4, vocabulary=10)
-    rules = Constraints(banned=((5,),), prefixes=((7, 7),) * 30)
+    rules = Constraints(banned=banning((5,)), prefixes=((7, 7),) * 30)
     for one in sample(model, padded([[4, 5]] * 30), DecodeConfig(extra_length=4), Sampling(), constraints=rules):
         assert one.tokens[:2] == (7, 7)
         assert 5 not in one.tokens

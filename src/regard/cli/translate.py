@@ -54,8 +54,12 @@ def translate(
     target: Annotated[str | None, typer.Option("--to", metavar="CODE", help="Language, of a model of several.")] = None,
     source: Annotated[str | None, typer.Option("--from", metavar="CODE", help="Language of the input.")] = None,
     no_split: Annotated[bool, typer.Option("--no-split", help="Translate lines whole, not by sentence.")] = False,
-    ban: Annotated[list[str] | None, typer.Option(metavar="WORD", help="A word that may not occur.")] = None,
-    require: Annotated[list[str] | None, typer.Option(metavar="WORD", help="A word that must occur.")] = None,
+    ban: Annotated[
+        list[str] | None, typer.Option(metavar="WORD", help="A word that may not occur, nor begin another.")
+    ] = None,
+    require: Annotated[
+        list[str] | None, typer.Option(metavar="WORD", help="A word that must occur, alone or beginning another.")
+    ] = None,
     no_repeat: Annotated[int, typer.Option(min=0, metavar="N", help="No N tokens in a row may come twice.")] = 0,
     prefix: Annotated[str, typer.Option(metavar="TEXT", help="What every sentence's translation begins with.")] = "",
     sample: Annotated[bool, typer.Option("--sample", help="Draw at random instead of searching.")] = False,

@@ -1,4 +1,4 @@
-"""What an output may not be: banned sequences, repeated n-grams, anything but a forced prefix or a tree, too long.
+"""What an output may not be: with banned words, repeated n-grams, anything but a forced prefix or a tree, too long.
 
 A forbidden token's logit becomes minus infinity after the normaliser of the softmax has been computed, so that the
 score of what remains is still the model's own log probability.
@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from regard.config import EOS, PAD
+from regard.decode.banned import Banned
 from regard.decode.hypothesis import NEVER
 from regard.decode.tree_rule import TreeRule
 
@@ -21,8 +22,8 @@ from regard.decode.tree_rule import TreeRule
 class Constraints:
     """What every output of a search keeps to."""
 
-    banned: tuple[tuple[int, ...], ...] = ()
-    """Sequences of tokens that may not occur."""
+    banned: Banned | None = None
+    """Words that may not occur."""
     no_repeat: int = 0
     """No n-gram of this many tokens may occur twice; 0 for no such rule."""
     prefixes: tuple[tuple[int, ...], ...] = ()
@@ -31,8 +32,7 @@ class Constraints:
     """Each sentence's output is a tree over its words."""
 
     def __post_init__(self) -> None:
-        assert all(self.banned), "an empty sequence is in every output"
-        assert not any(EOS in sequence for sequence in (*self.banned, *self.prefixes)), "EOS only ends an output"
+        assert not any(EOS in prefix for prefix in self.prefixes), "EOS only ends an output"
 
 
 NONE = Constraints()
@@ -68,8 +68,8 @@ def forbid(
     forced = _forced(length, sentences, ends, rules)
     kept = {row: logits_RV[row, token].clone() for row, token in forced.items()}
     logits_RV.narrow(1, NEVER[0], len(NEVER)).fill_(-torch.inf)  # an index of three would cost more than all else here
-    for sequence in rules.banned:
-        _ban(logits_RV, history_RT, sequence)
+    if rules.banned is not None:
+        rules.banned.forbid(logits_RV, history_RT)
     if rules.no_repeat:
         _ban_repeats(logits_RV, history_RT, rules.no_repeat)
     if rules.trees is not None:
@@ -87,16 +87,6 @@ def _forced(length: int, sentences: Sequence[int], ends: Sequence[int], rules: C
         if length < len(rules.prefixes[sentence]):
             forced[row] = rules.prefixes[sentence][length]
     return forced
-
-
-def _ban(logits_RV: Tensor, history_RT: Tensor, sequence: tuple[int, ...]) -> None:
-    """Where the output ends with all of a banned sequence but its last token, forbid that token."""
-    *before, last = sequence
-    if not before:
-        logits_RV[:, last] = -torch.inf
-    elif len(before) < history_RT.shape[1]:
-        ends_so_R = (history_RT[:, -len(before) :] == history_RT.new_tensor(before)).all(1)
-        logits_RV[ends_so_R, last] = -torch.inf
 
 
 def _ban_repeats(logits_RV: Tensor, history_RT: Tensor, n: int) -> None:

@@ -11,6 +11,7 @@ from regard.config import DecodeConfig
 from regard.decode.hypothesis import Hypothesis
 
 if TYPE_CHECKING:  # these need torch, which an engine may do without
+    from regard.decode.banned import Banned
     from regard.decode.sampling import Sampling
     from regard.decode.tree_rule import TreeRule
 
@@ -29,7 +30,7 @@ class Request:
     n_best: int = 1
     sampling: "Sampling | None" = None
     """Draw n_best outputs instead of searching for the best."""
-    banned: Sequences = ()
+    banned: "Banned | None" = None
     required: Sequences = ()
     """In every output."""
     no_repeat: int = 0

@@ -25,6 +25,7 @@ from regard.text.vocabularies import source_and_target
 if TYPE_CHECKING:  # these need torch, which CTranslate2 does without
     from torch import Tensor
 
+    from regard.decode.banned import Banned
     from regard.decode.sampling import Sampling
     from regard.look.look import Look
     from regard.model.saved import Saved
@@ -50,9 +51,9 @@ class Options:
     n_best: int = 1
     sampling: "Sampling | None" = None
     banned: tuple[str, ...] = ()
-    """Words that may not occur, nor anything that begins with their subwords."""
+    """Words that may not occur, nor any that begins with one of them."""
     required: tuple[str, ...] = ()
-    """Words that must occur in every sentence."""
+    """Words that must occur in every sentence, each alone or as the beginning of another."""
     no_repeat: int = 0
     prefix: str = ""
     """What the translation of every sentence begins with."""
@@ -178,7 +179,7 @@ class Translator:
             decode,
             options.n_best,
             options.sampling,
-            banned=tuple(map(self._word, options.banned)),
+            banned=self._banned(options.banned),
             required=tuple(map(self._word, options.required)),
             no_repeat=options.no_repeat,
             prefix=self._word(options.prefix) if options.prefix else (),
@@ -186,11 +187,15 @@ class Translator:
             batch_tokens=options.batch_tokens,
         )
 
+    def _banned(self, words: Sequence[str]) -> "Banned | None":
+        if not words:
+            return None
+        from regard.decode.banned import Banned
+
+        return Banned.of(self.target_subwords.spelling, [_no_blank(normalise(word, self.form), word) for word in words])
+
     def _word(self, word: str) -> tuple[int, ...]:
-        ids = self.target_subwords.encode([normalise(word, self.form)])[0]
-        if not ids:
-            raise UserError(f"{word!r} is blank, but a word was expected; leave it out")
-        return tuple(ids)
+        return tuple(self.target_subwords.encode([_no_blank(normalise(word, self.form), word)])[0])
 
     def tag(self, target: str | None) -> list[int]:
         """The ids that stand before every source, to say which language is asked for; if none is, the usual one."""
@@ -253,6 +258,12 @@ class Translator:
         from regard.decode.alignment import cross_attention
 
         return cross_attention(self.model, source, target, layer)
+
+
+def _no_blank(word: str, given: str) -> str:
+    if not word:
+        raise UserError(f"{given!r} is blank, but a word was expected; leave it out")
+    return word
 
 
 def _reference(model: "Seq2Seq", longest: int | None) -> Engine:

@@ -6,6 +6,7 @@ The ids are, in this order: PAD, UNK, BOS, EOS; the tags; the 256 bytes, which s
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
@@ -160,6 +161,13 @@ class Subwords:
         """The same for each of several."""
         given, decode = list(map(list, sequences)), self._processor.Decode
         return decode(given, num_threads=1) if len(given) >= _MANY else list(map(decode, given))
+
+    @cached_property
+    def spelling(self) -> list[bytes]:
+        """What each id writes, in UTF-8: a piece its letters, with a space for ▁; a reserved one nothing."""
+        bytes_ = {name: bytes([value]) for value, name in enumerate(subword_file.BYTES)}
+        written = (bytes_.get(name) or name.replace(MARK, " ").encode() for name in self._names[self._first_byte :])
+        return [b""] * self._first_byte + list(written)
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Each id as its piece, to show: a space is ▁, a byte is <0xE2>."""
