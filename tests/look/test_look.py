@@ -126,6 +126,10 @@ class OnlyCross(Seq2Seq):
         for name in ("encode", "features", "start", "advance", "logits"):
             setattr(self, name, getattr(model, name))
 
+    @property
+    def projection_VD(self) -> torch.Tensor:
+        return self.model.projection_VD
+
     def attentions(self, source_BS: torch.Tensor, target_BT: torch.Tensor) -> Attentions:
         full = self.model.attentions(source_BS, target_BT)
         return Attentions(*(getattr(full, kind) if kind in self.kinds else () for kind in KINDS))
