@@ -24,6 +24,7 @@ from regard.text.subwords import Subwords
 TEXTS = ["The old woman sees 12 apples!", "할머니가 사과를 봅니다", "שלום, عالم 👩\u200d👧 e\u0301"]
 VARIANTS: list[Any] = [
     pytest.param({}, id="the paper's"),
+    pytest.param({"norm": "pre", "tags": ("<2en>", "<2de>")}, id="two directions"),
     pytest.param(
         {"positions": "rotary", "norm": "pre", "share_embeddings": False}, id="rotary", marks=pytest.mark.slow
     ),
@@ -39,14 +40,17 @@ VARIANTS: list[Any] = [
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Our folder and the graphs'."""
     place = tmp_path_factory.mktemp("onnx")
-    subwords = Subwords.train(sentences(), 400)
+    given = dict(request.param)
+    subwords = Subwords.train(sentences(), 400, tags=given.pop("tags", ()))
     small = {"encoder_layers": 1, "decoder_layers": 2, "d_model": 16, "d_ff": 20, "heads": 2}
-    config = ModelConfig(vocabulary=subwords.size, tie_projection=False, **{**small, **request.param})
+    config = ModelConfig(vocabulary=subwords.size, tie_projection=False, **{**small, **given})
     torch.manual_seed(2)
     model = build(config).requires_grad_(False)
     model.projection_VD.mul_(3.0)
     whole = Config(model=config, decode=DecodeConfig(extra_length=5))
-    save_model(place / "ours", model, whole, {"subwords.model": subwords.content}, card="# 카드\n")
+    save_model(
+        place / "ours", model, whole, {"subwords.model": subwords.content}, languages=("en", "de"), card="# 카드\n"
+    )
     export_onnx(place / "ours", place / "onnx")
     return place / "ours", place / "onnx"
 

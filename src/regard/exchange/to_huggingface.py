@@ -38,7 +38,8 @@ print(tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True))
 ```
 
 The tokenizer knows spaces but no Unicode forms: give it text in the form {form}, on one line. What looks like `</s>`,
-`<pad>` or `<unk>` in a text is that token to it, and U+2581 a space; to regard they are text.
+`<pad>` or `<unk>` in a text is that token to it, and U+2581 a space; to regard they are text. `generate` divides by
+|Y|^alpha, where the paper's penalty, regard's default, is ((5 + |Y|) / 6)^alpha.
 """
 
 

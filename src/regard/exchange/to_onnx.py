@@ -28,6 +28,7 @@ from regard.model.saved import Saved, load_model
 from regard.model.sinusoids import TABLE
 from regard.model.transformer import Transformer, TransformerState
 from regard.text.subword_file import lent
+from regard.text.vocabularies import source_and_target
 
 OPSET = 20
 FREE = "BSPT"  # the dimensions that a graph does not fix
@@ -54,7 +55,7 @@ source, target = (SentencePieceProcessor(model_file=config["subwords"][side]) fo
 
 def translate(text):
     \"\"\"The most probable token at every step; `text` is in the form {form}.\"\"\"
-    ids = source.Encode(text)
+    ids = {ids}
     names = ("memory_key_LBHSK", "memory_value_LBHSV", "mask_BS")
     memory = dict(zip(names, encoder.run(names, {{"source_BS": np.array([[*ids, config["eos"]]])}})))
     key, value = memory["memory_key_LBHSK"][:, :, :, :0], memory["memory_value_LBHSV"][:, :, :, :0]
@@ -94,10 +95,15 @@ def export_onnx(model_folder: Path, out: Path) -> None:
         memory = encoder(source_BS)
         past = tuple(part[:, :, :, :5].clone() for part in memory[:2])  # a view would be traced as one
         _write(temporary / "decoder.onnx", decoder, (torch.full((3, 4), BOS), *past, *memory), *DECODER)
-        write_json(temporary / "config.json", _description(saved, files))
+        tags = _tags(saved)
+        write_json(temporary / "config.json", {**_description(saved, files), **({"tags": tags} if tags else {})})
         for name, content in saved.subwords.items():
             write_bytes(temporary / name, lent(content))
-        write_bytes(temporary / CARD, (card + CONTRACT.format(pad=PAD, form=saved.form)).encode())
+        usual = next((f'"{tag}"' for tag in (f"<2{saved.languages[1]}>", *tags) if tag in tags), None)
+        ids = "source.Encode(text)"
+        if usual is not None:
+            ids = f'[config["tags"][{usual}], *{ids}]  # which of config["tags"] says into what language'
+        write_bytes(temporary / CARD, (card + CONTRACT.format(pad=PAD, form=saved.form, ids=ids)).encode())
 
 
 def graphless(config: ModelConfig) -> str | None:
@@ -203,6 +209,12 @@ def _subwords(saved: Saved, folder: Path) -> dict[str, str]:
             raise UserError(f"{folder}: has no subwords, so nobody could read its output; give a trained model")
         files[side] = name
     return files
+
+
+def _tags(saved: Saved) -> dict[str, int]:
+    """What stands before a source of a model of several directions, which no text can spell."""
+    source, _ = source_and_target(saved.subwords)
+    return {tag: source.tag(tag) for tag in source.tags}
 
 
 def _description(saved: Saved, subwords: dict[str, str]) -> dict[str, Any]:
