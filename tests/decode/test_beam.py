@@ -62,7 +62,7 @@ def test_a_narrow_beam_is_a_plain_beam_search(make: Make, beam: int) -> None:
 @pytest.mark.parametrize(("alpha", "penalty"), PENALTIES)
 def test_stopping_early_changes_nothing_but_the_work(make: Make, alpha: float, penalty: str) -> None:
     sources = [[4 + (3 * row + column) % 26 for column in range(row % 7)] for row in range(40)]
-    model = make(14, vocabulary=30, sharpness=2.0)
+    model = make(3, vocabulary=30, sharpness=2.0)
     rows: list[int] = []
     advance = model.advance
 
@@ -206,7 +206,7 @@ class TestConstraints:
     @pytest.mark.parametrize("n", [1, 2, 3])
     def test_no_repeated_ngrams(self, make: Make, n: int) -> None:
         source, config = [4, 5, 6, 7, 8, 4, 5], settings(beam=4, alpha=2.0, extra_length=6)
-        model = make(13, vocabulary=9)
+        model = make(2, vocabulary=9)
         (free,) = beam_search(model, padded([source]), config)[0]
         assert len({free.tokens[at : at + n] for at in range(len(free.tokens) - n + 1)}) < len(free.tokens) - n + 1
 

@@ -42,7 +42,9 @@ class Asked(TorchEngine):
 class Pair:
     """One model under both engines."""
 
-    def __init__(self, folder: Path, subwords: Subwords, seed: int = 1, steps: int = 100, **config: Any) -> None:
+    def __init__(
+        self, folder: Path, subwords: Subwords, seed: int = 1, steps: int = 100, end: float = 0.0, **config: Any
+    ) -> None:
         torch.manual_seed(seed)
         files = {"subwords.model": subwords.content}
         self.config = ModelConfig(**{**SMALL, "vocabulary": subwords.size, **config})
@@ -51,6 +53,8 @@ class Pair:
         model = build(self.config)
         like_trained(model)
         learn(model, steps)
+        with torch.no_grad():
+            model.projection_VD[EOS] += end / model.projection_VD.shape[1]  # as in like_trained, the logit's own bias
         longest = self.config.max_length - 1 if self.config.positions == "learned" else None
         self.torch = Asked(model, longest=longest)
         described = Description(self.config, DecodeConfig(), (None, None), "NFC", files)
@@ -161,19 +165,25 @@ def test_exact_scores_on_request(pair: Pair) -> None:
     assert () in [some[0].token_scores for some in pair.fast.search(sources(), Request(DecodeConfig()))]
 
 
+@pytest.fixture(scope="module")
+def restless(tmp_path_factory: pytest.TempPathFactory, subwords: Subwords) -> Pair:
+    """A model that would rather not end."""
+    return Pair(tmp_path_factory.mktemp("engine") / "ct2", subwords, end=-4.0)
+
+
 @pytest.mark.parametrize("extra", [0, 1, 4])
-def test_limits(pair: Pair, extra: int) -> None:
+def test_limits(restless: Pair, extra: int) -> None:
     """A sentence ends where the reference ends it, whatever the others of its batch may do."""
     config = DecodeConfig(beam=3, extra_length=extra)
     request = Request(config, n_best=2)
     texts = [[4 + at % 300 for at in range(length)] for length in (1, 2, 3, 4, 5, 6, 9, 12, 40)]
-    wanted = pair.torch.search(texts, request)
+    wanted = restless.torch.search(texts, request)
     assert any(len(some[0].tokens) == len(text) + extra for some, text in zip(wanted, texts, strict=True))
-    same(pair.fast.search(texts, request), wanted, tokens=False)
-    for text, hypotheses in zip(texts, pair.alone.search(texts, request), strict=True):
-        same(pair.alone.search([text], request), [hypotheses], tokens=False)
+    same(restless.fast.search(texts, request), wanted, tokens=False)
+    for text, hypotheses in zip(texts, restless.alone.search(texts, request), strict=True):
+        same(restless.alone.search([text], request), [hypotheses], tokens=False)
         assert 1 <= len(hypotheses) <= 2
-        logs = score_ids(pair.torch.model, [text] * len(hypotheses), [one.tokens for one in hypotheses])
+        logs = score_ids(restless.torch.model, [text] * len(hypotheses), [one.tokens for one in hypotheses])
         for one, log in zip(hypotheses, logs, strict=True):
             assert len(one.tokens) <= len(text) + extra
             assert one.log_probability == pytest.approx(sum(log), abs=1e-3)

@@ -27,7 +27,7 @@ from regard.errors import UserError
 from regard.exchange.library import ctranslate2
 
 BATCH_TOKENS = 768  # source tokens, padding included
-BEAM_TOKENS = 1536  # the same times the beam, for a cache holds no more
+BEAM_TOKENS = 3072  # the same times the beam, for a cache holds no more
 SCORED_TOKENS = 512  # the same when scoring, which holds a distribution for each target token
 QUEUED = 4  # batches for each worker that wait for it, or for us
 LEAST_EXPONENT = 1e-6  # of CTranslate2's own length penalty

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from regard.config import ModelConfig
+from regard.model.attention import MultiHeadAttention
 from regard.model.dropout import Dropout
 from regard.model.positions import LearnedPositions, Sinusoids
 from regard.model.seq2seq import Seq2Seq
@@ -73,7 +74,14 @@ def _embedding(vocabulary: int, d_model: int) -> nn.Parameter:
 
 
 def initialise(module: nn.Module) -> None:
-    """The paper does not say; its authors' code draws matrices by Glorot and Bengio, 2010, and starts biases at 0."""
+    """The paper does not say; its authors' code draws matrices by Glorot and Bengio, 2010, and starts biases at 0.
+
+    W^Q, W^K and W^V are drawn as the one matrix that they are side by side, so smaller by sqrt(2): with a high learning
+    rate the decoder then finds early that it has a source to attend to, which it may not do otherwise.
+    """
     if isinstance(module, nn.Linear):
         nn.init.xavier_uniform_(module.weight)
         nn.init.zeros_(module.bias)
+    if isinstance(module, MultiHeadAttention):
+        for linear in (module.query, module.key, module.value):
+            nn.init.xavier_uniform_(linear.weight, gain=2**-0.5)
