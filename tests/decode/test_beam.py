@@ -1,3 +1,4 @@
+import math
 from collections.abc import Callable
 from itertools import product
 from typing import Any
@@ -92,6 +93,14 @@ def test_greedy_is_a_beam_of_one(make: Make) -> None:
             assert one.tokens == other.tokens
             assert one.token_scores == pytest.approx(other.token_scores, abs=1e-5)
             assert one.score == pytest.approx(other.score, abs=1e-5)
+
+
+def test_greedy_without_scores_finds_the_same(make: Make) -> None:
+    sources = [[4 + (5 * row + column) % 26 for column in range(row % 9)] for row in range(50)]
+    model, config = make(7, vocabulary=30, sharpness=2.0), settings(beam=1, extra_length=8)
+    plain = greedy_search(model, padded(sources), config, scored=False)
+    assert [one.tokens for one in plain] == [one.tokens for one in greedy_search(model, padded(sources), config)]
+    assert all(math.isnan(one.score) and math.isnan(one.log_probability) and not one.token_scores for one in plain)
 
 
 @pytest.mark.parametrize(("beam", "seed"), [(1, 14), (4, 3), (4, 14)])

@@ -21,7 +21,7 @@ from typing import Any
 from regard.config import EOS, DecodeConfig
 from regard.cores import available_cores
 from regard.decode.engines import LEAST_TOKENS, Engine, Progress, Request, batches, quiet
-from regard.decode.hypothesis import NEVER, Hypothesis, finished
+from regard.decode.hypothesis import NEVER, Hypothesis, finished, unscored
 from regard.decode.length_penalty import best_attainable, normalised
 from regard.errors import UserError
 from regard.exchange.library import ctranslate2
@@ -151,7 +151,7 @@ class CTranslate2Engine:
         limit = min(length + config.extra_length, self.positions - 1)
         if config.beam == 1:  # nothing to rank, and without scores it need not compute a softmax
             tokens = result.hypotheses[0]
-            return [Hypothesis(self._ids(tokens[:limit]), math.nan, math.nan, ())], len(tokens) < limit
+            return [unscored(self._ids(tokens[:limit]))], len(tokens) < limit
         ranked = sorted(
             (
                 (normalised(total, len(tokens) + 1, config.alpha, config.penalty), total, tokens)

@@ -21,10 +21,14 @@ def greedy_search(
     *,
     constraints: Constraints = NONE,
     longest: int | None = None,
+    scored: bool = True,
 ) -> list[Hypothesis]:
-    """A hypothesis for each sentence. Of `config` only the length penalty and the limit count."""
+    """A hypothesis for each sentence. Of `config` only the length penalty and the limit count.
+
+    What is not `scored` is found sooner: the most probable token is the one with the greatest logit.
+    """
 
     def choose(logits_RV: Tensor, _here: list[int], _before: int) -> Tensor:
         return logits_RV.argmax(dim=1)
 
-    return extend_rows(model, source_BS, config, choose, constraints=constraints, longest=longest)
+    return extend_rows(model, source_BS, config, choose, constraints=constraints, longest=longest, scored=scored)

@@ -1,5 +1,7 @@
 """What a search finds."""
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from regard.config import BOS, PAD, UNK, DecodeConfig
@@ -33,3 +35,8 @@ def finished(tokens: list[int], token_scores: list[float], log_probability: floa
     assert len(tokens) == len(token_scores)
     score = normalised(log_probability, len(tokens), config.alpha, config.penalty)
     return Hypothesis(tuple(tokens[:-1]), score, log_probability, tuple(token_scores))
+
+
+def unscored(tokens: Iterable[int]) -> Hypothesis:
+    """A hypothesis of which only the tokens are known; EOS is not among them."""
+    return Hypothesis(tuple(tokens), math.nan, math.nan, ())

@@ -11,7 +11,7 @@ from torch import Tensor
 from regard.config import BOS, EOS, DecodeConfig
 from regard.decode.beam import normaliser
 from regard.decode.constraints import Constraints, forbid, limits
-from regard.decode.hypothesis import Hypothesis, finished
+from regard.decode.hypothesis import Hypothesis, finished, unscored
 from regard.model.seq2seq import Seq2Seq
 
 Choose = Callable[[Tensor, list[int], int], Tensor]
@@ -28,8 +28,9 @@ def extend_rows(
     *,
     constraints: Constraints,
     longest: int | None,
+    scored: bool = True,
 ) -> list[Hypothesis]:
-    """A hypothesis for each row of the source."""
+    """A hypothesis for each row of the source; if not `scored`, without the softmax that scores alone need."""
     ends = limits(source_RS, config.extra_length, constraints, longest)
     found: dict[int, Hypothesis] = {}
     here = list(range(len(ends)))  # the sentence of each row
@@ -40,17 +41,18 @@ def extend_rows(
     while here:
         logits_RTV, state = model.advance(tokens_RT[:, -1:], state)
         logits_RV = logits_RTV[:, -1].float()
-        normaliser_R = normaliser(logits_RV)
+        normaliser_R = normaliser(logits_RV) if scored else None
         forbid(logits_RV, tokens_RT, here, ends, constraints)
         token_R1 = choose(logits_RV, here, tokens_RT.shape[1] - 1)[:, None]
-        score_R1 = (logits_RV.gather(1, token_R1) - normaliser_R[:, None]).double().clamp(max=0.0)
         tokens_RT = torch.cat((tokens_RT, token_R1), dim=1)
-        scores_RT = torch.cat((scores_RT, score_R1), dim=1)
+        if normaliser_R is not None:
+            score_R1 = (logits_RV.gather(1, token_R1) - normaliser_R[:, None]).double().clamp(max=0.0)
+            scores_RT = torch.cat((scores_RT, score_R1), dim=1)
 
         for row, token in enumerate(token_R1[:, 0].tolist()):
             if token == EOS and here[row] not in found:
-                scores = scores_RT[row, 1:].tolist()
-                found[here[row]] = finished(tokens_RT[row, 1:].tolist(), scores, sum(scores), config)
+                tokens, scores = tokens_RT[row, 1:].tolist(), scores_RT[row, 1:].tolist()
+                found[here[row]] = finished(tokens, scores, sum(scores), config) if scored else unscored(tokens[:-1])
         keep = [row for row, sentence in enumerate(here) if sentence not in found]
         if len(here) - len(keep) > DROP * len(here) or not keep:
             here = [here[row] for row in keep]

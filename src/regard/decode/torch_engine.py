@@ -75,7 +75,10 @@ class TorchEngine:
                 self.model, source_BS, config, required, n_best=request.n_best, constraints=rules, longest=longest
             )
         if config.beam == 1:
-            return [[one] for one in greedy_search(self.model, source_BS, config, constraints=rules, longest=longest)]
+            found = greedy_search(
+                self.model, source_BS, config, constraints=rules, longest=longest, scored=request.token_scores
+            )
+            return [[one] for one in found]
         return beam_search(self.model, source_BS, config, n_best=request.n_best, constraints=rules, longest=longest)
 
     def _samples(
