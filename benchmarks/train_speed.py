@@ -8,6 +8,7 @@ that whatever else the machine does falls on all of them alike. See README.md be
 
 import argparse
 import gzip
+import itertools
 import json
 import math
 import os
@@ -36,7 +37,7 @@ BATCHES = 24
 GEMM_SIZE = 2048
 TURN = 4.5e11  # operations of regard's in a turn, if --steps does not say: some seconds, so that the caches fill anew
 
-Step = Callable[[Tensor, Tensor], Tensor]  # one update of the weights; returns the loss
+Step = Callable[[Tensor, Tensor], float]  # one update of the weights; returns the loss
 Pair = tuple[list[int], list[int]]
 
 
@@ -103,28 +104,22 @@ def padded(rows: list[list[int]]) -> np.ndarray:
 
 
 def regard_step(config: Config) -> tuple[int, Step]:
-    """As regard.train does it: the loss over features, the norm that guards against bad gradients, fused Adam."""
-    from regard.model.build import build
-    from regard.model.linear import keep_nothing
-    from regard.train.loss import smoothed_cross_entropy
+    """What `regard train` does with a batch, all of it."""
+    from regard.data.batches import START, Batch, Plan
+    from regard.data.batches import Step as Group
+    from regard.train.distributed import World
+    from regard.train.step import Trainer
 
-    keep_nothing()
-    model, train = build(config).train(), config.train
-    parameters = list(model.parameters())
-    adam = torch.optim.Adam(parameters, lr=1e-4, betas=(train.beta1, train.beta2), eps=train.epsilon, fused=True)
+    trainer = Trainer(config.model, config.train, World(0, 1, torch.device("cpu")))
+    numbers = itertools.count(1)
 
-    def step(source: Tensor, target: Tensor) -> Tensor:
-        features = model.features(source, target[:, :-1])
-        loss = smoothed_cross_entropy(features, model.projection_VD, target[:, 1:], train.label_smoothing)
-        mean = loss.smoothed / loss.tokens
-        mean.backward()
-        norm = nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None], foreach=True)
-        if norm.isfinite():
-            adam.step()
-        adam.zero_grad()
-        return mean.detach()
+    def step(source: Tensor, target: Tensor) -> float:
+        lengths = ((source != PAD).sum(1).numpy() - 1, (target != PAD).sum(1).numpy() - 2)  # as a plan counts them
+        plan = Plan(START, START, np.zeros(len(source), int), np.arange(len(source)), *lengths)
+        group = Group((Batch(plan, source, target),), START, START, plan.source_tokens, plan.target_tokens)
+        return trainer.update(group, next(numbers)).loss / plan.target_tokens
 
-    return sum(p.numel() for p in parameters), step
+    return sum(parameter.numel() for parameter in trainer.parameters.values()), step
 
 
 class TorchModel(nn.Module):
@@ -203,7 +198,7 @@ def plain_step(model: nn.Module, logits: Callable[[Tensor, Tensor], Tensor], con
     train = config.train
     adam = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(train.beta1, train.beta2), eps=train.epsilon)
 
-    def step(source: Tensor, target: Tensor) -> Tensor:
+    def step(source: Tensor, target: Tensor) -> float:
         adam.zero_grad()
         scores = logits(source, target[:, :-1])
         loss = F.cross_entropy(
@@ -211,7 +206,7 @@ def plain_step(model: nn.Module, logits: Callable[[Tensor, Tensor], Tensor], con
         )
         loss.backward()
         adam.step()
-        return loss.detach()
+        return loss.item()
 
     return sum(p.numel() for p in model.parameters() if p.requires_grad), step
 
@@ -238,7 +233,7 @@ def work(contender: str, name: str, data: Path) -> None:
     for line in sys.stdin:
         started, cpu = time.perf_counter(), time.process_time()
         for number in json.loads(line):
-            loss = step(*pairs[number % len(pairs)]).item()
+            loss = step(*pairs[number % len(pairs)])
         answer({"seconds": time.perf_counter() - started, "cpu": time.process_time() - cpu, "loss": loss})
     answer({"peak": peak_megabytes()})
 
