@@ -4,9 +4,11 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 import regard
 from regard.cli import main
@@ -74,6 +76,17 @@ def test_exit_codes(
     assert capsys.readouterr().err == said
 
 
+@pytest.mark.parametrize("ask", [lambda: bytearray(1 << 62), lambda: torch.empty(1 << 60)], ids=["Python", "torch"])
+def test_memory_that_does_not_suffice(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], ask: Callable[[], object]
+) -> None:
+    monkeypatch.setattr(main, "app", ask)
+    with pytest.raises(SystemExit) as caught:
+        main.main()
+    assert caught.value.code == 1
+    assert capsys.readouterr().err.startswith("regard: the memory does not suffice; give it less at once")
+
+
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="this system has no /dev/full")
 def test_output_that_finds_the_disk_full() -> None:
     command = [sys.executable, "-m", "regard", "--version"]
@@ -85,12 +98,13 @@ def test_output_that_finds_the_disk_full() -> None:
     )
 
 
-def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", [ValueError, RuntimeError])
+def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch, kind: type[Exception]) -> None:
     def fails() -> None:
-        raise ValueError("ours")
+        raise kind("ours")
 
     monkeypatch.setattr(main, "app", fails)
-    with pytest.raises(ValueError, match="ours"):
+    with pytest.raises(kind, match="ours"):
         main.main()
 
 

@@ -31,6 +31,8 @@ from regard.cli import (
 )
 from regard.cli.variadic import VariadicCommand
 
+NO_MEMORY = "can't allocate memory", "out of memory"  # what torch says in a RuntimeError, of a CPU's and of a GPU's
+
 app = typer.Typer(
     name="regard",
     help="Pairs of texts in, a Transformer of your own out: prepare, train, measure, translate, serve and look inside.",
@@ -105,6 +107,14 @@ def main() -> None:
         _complain(f"{place}: {(error.strerror or 'failed').lower()}{'; make room there' if full else ''}")
         if error.filename is None:
             _forget_output()
+        sys.exit(1)
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and not any(words in str(error) for words in NO_MEMORY):
+            raise
+        _complain(
+            "the memory does not suffice; give it less at once (--batch-tokens, or train.batch_tokens with more of "
+            "train.accumulate), a narrower beam or a smaller model"
+        )
         sys.exit(1)
     except KeyboardInterrupt:
         _complain("interrupted")
