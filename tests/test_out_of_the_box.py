@@ -76,7 +76,15 @@ def test_a_page_keeps_its_tags(tmp_path: Path) -> None:
 
 
 def test_from_python() -> None:
-    assert regard.load(DEFAULT).translate(["Where is the station?"]) == ["Wo ist der Bahnhof?"]
+    translator = regard.load(DEFAULT)
+    assert translator.translate(["Where is the station?"]) == ["Wo ist der Bahnhof?"]
+    assert translator.translate("Where is the station?", regard.Options(beam=1)) == "Wo ist der Bahnhof?"
+    drawn = regard.Options(sampling=regard.Sampling(temperature=1e-3))
+    assert translator.translate("Where is the station?", drawn) == "Wo ist der Bahnhof?"
+    (found,) = translator.stream(["Where is the station?"], regard.Options(n_best=3, alignment=True))
+    assert found.text == found.option(0) == "Wo ist der Bahnhof?" and found.options == 3
+    assert found.score == found.option_score(0) > found.option_score(1)
+    assert found.pairs and {target for _, target in found.pairs} == {0, 1, 2, 3}
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,9 @@ _PUBLIC = {
     "prepare": "regard.data.prepare",
     "load": "regard.decode.load",
     "load_parser": "regard.decode.load",
+    "Options": "regard.decode.translator",
+    "ParseOptions": "regard.decode.parser",
+    "Sampling": "regard.decode.sampling",
     "load_model": "regard.model.saved",
     "save_model": "regard.model.saved",
 }
