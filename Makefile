@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-EXTRAS := benchmark,demo,dev,onnx,paper,serve,tensorboard
+EXTRAS := benchmark,demo,dev,korean,onnx,paper,serve,tensorboard
 
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1

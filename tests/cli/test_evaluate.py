@@ -67,6 +67,8 @@ def test_files_of_translations(run: Run, texts: Path) -> None:
     assert "perplexity" not in figures
     _, text, _ = run("--hypothesis", "test.en", "--reference", "test.de")
     assert b"nrefs:1|" in text
+    _, text, _ = run("--hypothesis", "test.en", "--reference", "test.de", "--tokenize", "char")
+    assert b"tok:char|" in text
     _, latex, _ = run("--hypothesis", "test.en", "--reference", "test.de", "--format", "latex")
     assert b"\\begin{tabular}" in latex
 

@@ -1,11 +1,23 @@
 import random
+from importlib.util import find_spec
 
 import pytest
 import sacrebleu
 from sacrebleu.metrics import BLEU, CHRF, TER
 
 from regard.errors import UserError
-from regard.evaluate.bleu import METRICS, bleu, bleu_compound, bleu_lowercase, by_length, chrf, compare, compounds, ter
+from regard.evaluate.bleu import (
+    OTHERS,
+    Tokens,
+    bleu,
+    bleu_compound,
+    bleu_lowercase,
+    by_length,
+    chrf,
+    compare,
+    compounds,
+    ter,
+)
 from regard.evaluate.report import report
 
 WORDS = ["ein", "Hund", "läuft", "schnell", "über", "die", "Nord-Süd-Straße", ",", "und", "der", "Mann", "sagt", ":"]
@@ -39,6 +51,29 @@ def test_figures_are_sacrebleus_own(count: int) -> None:
     assert bleu(hypotheses, references).value == sacrebleu.corpus_bleu(hypotheses, references).score
     assert f"nrefs:{count}" in bleu(hypotheses, references).signature
     assert "case:lc" in bleu_lowercase(hypotheses, references).signature
+
+
+@pytest.mark.parametrize("tokens", ["13a", "intl", "zh", "char", "ko-mecab"])
+def test_tokens_of_other_languages(tokens: Tokens) -> None:
+    hypotheses, references = corpus()
+    hypotheses, references = (
+        [*hypotheses, "할머니가 학교에 갔다."],
+        [[*lines, "할머니는 학교에 간다."] for lines in references],
+    )
+    found, wanted = bleu(hypotheses, references, tokens), BLEU(tokenize=tokens)
+    assert found.value == wanted.corpus_score(hypotheses, references).score
+    assert found.signature == str(wanted.get_signature()) and f"tok:{tokens}" in found.signature
+    figures = report(hypotheses, references, baseline=references[0], tokens=tokens)
+    assert figures.scores["bleu"] == found
+    assert figures.comparisons is not None and f"tok:{tokens}" in figures.comparisons[0].signature
+    if tokens == "ko-mecab":  # particles and endings count by themselves, so that more of a word may be right
+        assert found.value > bleu(hypotheses, references).value
+
+
+@pytest.mark.skipif(find_spec("MeCab") is not None, reason="what cuts Japanese into words is here")
+def test_tokens_that_are_not_installed() -> None:
+    with pytest.raises(UserError, match=r"pip install 'regard\[japanese\]'"):
+        bleu(["犬"], [["犬"]], "ja-mecab")
 
 
 def test_compounds_are_split_as_in_the_paper() -> None:
@@ -84,7 +119,7 @@ def test_reports() -> None:
     figures = whole.as_dict()
     assert figures["bleu"] == bleu(hypotheses, references).value
     assert figures["signature"] == bleu(hypotheses, references).signature
-    assert {*METRICS, "perplexity", "segments", "by_length", "comparisons", "chrf_signature"} <= set(figures)
+    assert {*OTHERS, "perplexity", "segments", "by_length", "comparisons", "chrf_signature"} <= set(figures)
     text = whole.as_text()
     assert f"{figures['bleu']:.2f}   {figures['signature']}" in text
     assert "4.500" in text

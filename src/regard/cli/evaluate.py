@@ -32,9 +32,14 @@ def evaluate(
     device: Annotated[str, typer.Option(help="Where: cpu, cuda, cuda:1.")] = "cpu",
     beam: Annotated[int | None, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = None,
     alpha: Annotated[float | None, typer.Option(help="Exponent of the length penalty.")] = None,
+    penalty: Annotated[Literal["paper", "average"] | None, typer.Option(help="Kind of length penalty.")] = None,
     target: Annotated[str | None, typer.Option("--to", metavar="CODE", help="Language, of a model of several.")] = None,
     no_split: Annotated[bool, typer.Option("--no-split", help="Translate lines whole, not by sentence.")] = False,
     batch_tokens: Annotated[int | None, typer.Option(min=1, help="Source tokens computed at once.")] = None,
+    tokens: Annotated[
+        Literal["13a", "intl", "zh", "char", "ja-mecab", "ko-mecab"],
+        typer.Option("--tokenize", help="What sacreBLEU's BLEU counts: ko-mecab for Korean, zh for Chinese."),
+    ] = "13a",
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the translations here.")] = None,
     format_: Annotated[Literal["text", "latex"], typer.Option("--format", help="How to print the figures.")] = "text",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -66,6 +71,7 @@ def evaluate(
     from regard.decode.load import load
     from regard.decode.translator import Options
     from regard.evaluate.aligned import read_aligned
+    from regard.evaluate.bleu import metric
     from regard.evaluate.report import report
     from regard.files import check_place
 
@@ -75,6 +81,7 @@ def evaluate(
         raise UserError("give either --model with --source, or --hypothesis; one of them is what is measured")
     if model and source is None:
         raise UserError("--source is missing; name the file to translate")
+    metric(tokens)  # a mistake is told before the work is done
     if out is not None:
         check_place(out)
     names = [*reference, *filter(None, (source, hypothesis, baseline))]
@@ -89,13 +96,15 @@ def evaluate(
     else:
         assert model and sources is not None
         translator = load(*model, engine=engine, device=device)
-        options = Options(beam=beam, alpha=alpha, target=target, split=not no_split, batch_tokens=batch_tokens)
+        options = Options(
+            beam=beam, alpha=alpha, penalty=penalty, target=target, split=not no_split, batch_tokens=batch_tokens
+        )
         hypotheses = _translated(translator, sources, options)
         _keep(hypotheses, out)
         if translator.has_weights:
             perplexity = _perplexity(translator, sources, right[0], options)
     others = None if baseline is None else lines[baseline]
-    figures = report(hypotheses, right, sources=sources, baseline=others, perplexity=perplexity)
+    figures = report(hypotheses, right, sources=sources, baseline=others, perplexity=perplexity, tokens=tokens)
     if as_json:
         typer.echo(json.dumps(figures.as_dict()))
     else:

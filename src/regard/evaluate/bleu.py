@@ -2,7 +2,8 @@
 
 BLEU depends on how text is cut into words, so three kinds are told apart:
 
-bleu            sacreBLEU as it is: its own tokens (13a) of the text as it is. The one to compare with others.
+bleu            sacreBLEU as it is: its own tokens of the text as it is, 13a unless others are asked for. The one to
+                compare with others.
 bleu_lowercase  the same in lower case and without smoothing. Published Multi30k figures are multi-bleu.perl on text
                 that Moses has tokenised and lower-cased. 13a differs from Moses in hyphens, apostrophes and
                 abbreviations, so this comes near such figures, and is not the same.
@@ -14,6 +15,7 @@ bleu_compound   the kind of the paper's figures (Table 2), but for the tokens: t
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.bleu import BLEU
@@ -27,6 +29,9 @@ from regard.errors import UserError
 References = Sequence[Sequence[str]]
 """One list of lines for each reference translation of the whole text."""
 
+Tokens = Literal["13a", "intl", "zh", "char", "ja-mecab", "ko-mecab"]
+"""How sacreBLEU cuts text into words. 13a suits languages with spaces; Korean has ko-mecab, its morphemes."""
+EXTRAS = {"ja-mecab": "japanese", "ko-mecab": "korean"}  # what brings the words of these
 BUCKETS = (10, 20, 30, 40, 50)  # the longest of each group of sentences, in words
 SAMPLES = 1000
 
@@ -60,8 +65,16 @@ class Comparison:
     signature: str
 
 
-def bleu(hypotheses: Sequence[str], references: References) -> Score:
-    return _score(BLEU(), hypotheses, references)
+def bleu(hypotheses: Sequence[str], references: References, tokens: Tokens = "13a") -> Score:
+    return _score(metric(tokens), hypotheses, references)
+
+
+def metric(tokens: Tokens = "13a") -> BLEU:
+    """BLEU over these tokens, where what makes them is installed."""
+    try:
+        return BLEU(tokenize=tokens)
+    except RuntimeError:
+        raise UserError(f"{tokens} is not installed here; `pip install 'regard[{EXTRAS[tokens]}]'` does it") from None
 
 
 def chrf(hypotheses: Sequence[str], references: References) -> Score:
@@ -84,8 +97,7 @@ def bleu_compound(hypotheses: Sequence[str], references: References) -> Score:
     return Score(found.value, found.signature.replace("tok:none", "tok:13a+compounds"))
 
 
-METRICS: dict[str, Callable[[Sequence[str], References], Score]] = {
-    "bleu": bleu,
+OTHERS: dict[str, Callable[[Sequence[str], References], Score]] = {
     "chrf": chrf,
     "ter": ter,
     "bleu_lowercase": bleu_lowercase,
@@ -99,15 +111,17 @@ def compounds(line: str) -> str:
     return re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", tokens)
 
 
-def _score(metric: Metric, hypotheses: Sequence[str], references: References) -> Score:
+def _score(measure: Metric, hypotheses: Sequence[str], references: References) -> Score:
     if not hypotheses:
         raise UserError("there are no lines to measure; are the files empty?")
     assert all(len(reference) == len(hypotheses) for reference in references)
-    value = metric.corpus_score(hypotheses, references).score
-    return Score(float(value), str(metric.get_signature()))
+    value = measure.corpus_score(hypotheses, references).score
+    return Score(float(value), str(measure.get_signature()))
 
 
-def by_length(texts: Sequence[str], hypotheses: Sequence[str], references: References) -> list[Bucket]:
+def by_length(
+    texts: Sequence[str], hypotheses: Sequence[str], references: References, tokens: Tokens = "13a"
+) -> list[Bucket]:
     """BLEU by how many words, separated by spaces, each of `texts` has: its source or its reference."""
     words = [len(text.split()) for text in texts]
     buckets = []
@@ -116,14 +130,16 @@ def by_length(texts: Sequence[str], hypotheses: Sequence[str], references: Refer
         if chosen:
             name = f"{low + 1 if low else 0}-{high}" if high is not None else f"over {low}"
             parts = [[lines[at] for at in chosen] for lines in (hypotheses, *references)]
-            buckets.append(Bucket(name, len(chosen), bleu(parts[0], parts[1:]).value))
+            buckets.append(Bucket(name, len(chosen), bleu(parts[0], parts[1:], tokens).value))
     return buckets
 
 
-def compare(baseline: Sequence[str], hypotheses: Sequence[str], references: References) -> list[Comparison]:
+def compare(
+    baseline: Sequence[str], hypotheses: Sequence[str], references: References, tokens: Tokens = "13a"
+) -> list[Comparison]:
     """Whether a system differs from a baseline by more than chance, by sacreBLEU's own paired bootstrap."""
     systems: list[tuple[str, Sequence[str]]] = [("baseline", list(baseline)), ("system", list(hypotheses))]
-    metrics: dict[str, Metric] = {"BLEU": BLEU(), "chrF": CHRF()}
+    metrics: dict[str, Metric] = {"BLEU": metric(tokens), "chrF": CHRF()}
     signatures, scores = PairedTest(systems, metrics, references, test_type="bs", n_samples=SAMPLES)()
     found = []
     for name, signature in signatures.items():

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from regard.evaluate.bleu import METRICS, Bucket, Comparison, References, Score, by_length, compare
+from regard.evaluate.bleu import OTHERS, Bucket, Comparison, References, Score, Tokens, bleu, by_length, compare
 
 TITLES = {
     "bleu": "BLEU",
@@ -74,13 +74,15 @@ def report(
     sources: Sequence[str] | None = None,
     baseline: Sequence[str] | None = None,
     perplexity: float | None = None,
+    tokens: Tokens = "13a",
 ) -> Report:
-    """Measure translations; all lists have a line for each segment."""
+    """Measure translations; all lists have a line for each segment. `tokens` are those of `bleu`."""
+    others = {name: measure(hypotheses, references) for name, measure in OTHERS.items()}
     return Report(
-        {name: metric(hypotheses, references) for name, metric in METRICS.items()},
+        {"bleu": bleu(hypotheses, references, tokens), **others},
         len(hypotheses),
         len(references),
-        by_length(sources or references[0], hypotheses, references),
+        by_length(sources or references[0], hypotheses, references, tokens),
         perplexity,
-        None if baseline is None else compare(baseline, hypotheses, references),
+        None if baseline is None else compare(baseline, hypotheses, references, tokens),
     )
