@@ -80,7 +80,9 @@ def _in_blocks(x: Tensor, weight_MD: Tensor, bias_M: Tensor | None) -> Tensor:
     product = (
         torch.bmm(blocks, columns) if bias_M is None else torch.baddbmm(bias_M.view(BLOCKS, -1, 1), blocks, columns)
     )
-    return product.view(M, -1).T.contiguous().view(*x.shape[:-1], M)
+    if x.numel() > D:  # of one row the columns are in place
+        product = product.view(M, -1).T.contiguous()
+    return product.view(*x.shape[:-1], M)
 
 
 def _rows(x: Tensor) -> int:
