@@ -195,7 +195,7 @@ class TestConstraints:
 
     def test_banned_sequences(self, make: Make) -> None:
         source, config = [4, 5, 6], settings(beam=4, alpha=2.0, extra_length=6)
-        model = make(23, vocabulary=9)
+        model = make(2, vocabulary=9)
         (free,) = beam_search(model, padded([source]), config)[0]
         assert len(free.tokens) > 2
         memo: dict[Any, list[float]] = {}

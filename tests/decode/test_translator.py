@@ -159,9 +159,9 @@ def test_options(translator: Translator) -> None:
 
     assert translator.translate(text, Options(prefix="The teacher")).startswith("The teacher")
     assert "garden" in translator.translate(text, Options(required=("garden",)))
-    (first,) = translator.window([text], Options())
-    banned = next(word for word in first.text.split() if word.isalnum())
-    (second,) = translator.window([text], Options(banned=(banned, "끝"), n_best=4))
+    first = translator.stream(sentences(), Options())
+    said, banned = next((one.source, word) for one in first for word in one.text.split() if word.isalnum())
+    (second,) = translator.window([said], Options(banned=(banned, "끝"), n_best=4))
     for output in second.sentences[0].outputs:
         assert re.search(rf"(?<!\w){banned}", output.text) is None
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from regard.config import ModelConfig
 from regard.model.attention import MultiHeadAttention
 from regard.model.dropout import Dropout
+from regard.model.layers import FeedForward
 from regard.model.positions import LearnedPositions, Sinusoids
 from regard.model.seq2seq import Seq2Seq
 
@@ -73,15 +74,26 @@ def _embedding(vocabulary: int, d_model: int) -> nn.Parameter:
     return weight_VD
 
 
+SMALL = 0.5  # of Glorot's size
+
+
 def initialise(module: nn.Module) -> None:
     """The paper does not say; its authors' code draws matrices by Glorot and Bengio, 2010, and starts biases at 0.
 
-    W^Q, W^K and W^V are drawn as the one matrix that they are side by side, so smaller by sqrt(2): with a high learning
-    rate the decoder then finds early that it has a source to attend to, which it may not do otherwise.
+    Here W^Q and W^K are smaller by sqrt(2), as parts of one matrix for queries, keys and values are, and what makes a
+    residual branch (W^V, W^O, W1 and W2) by 2, much as in DeepNet (Wang et al., 2022). The norm after the sum then
+    passes on more of x, and with a high learning rate the decoder finds early that it has a source to attend to.
     """
     if isinstance(module, nn.Linear):
         nn.init.xavier_uniform_(module.weight)
         nn.init.zeros_(module.bias)
     if isinstance(module, MultiHeadAttention):
-        for linear in (module.query, module.key, module.value):
-            nn.init.xavier_uniform_(linear.weight, gain=2**-0.5)
+        _draw(2**-0.5, module.query, module.key)
+        _draw(SMALL, module.value, module.output)
+    if isinstance(module, FeedForward):
+        _draw(SMALL, module.inner, module.outer)
+
+
+def _draw(gain: float, *layers: nn.Linear) -> None:
+    for layer in layers:
+        nn.init.xavier_uniform_(layer.weight, gain=gain)
