@@ -158,3 +158,35 @@ def test_restricted_attention_uses_at_most_a_tenth_of_the_memory(peak_bytes: Pea
 
 def test_restricted_attention_grows_linearly(peak_bytes: PeakBytes) -> None:
     assert peak_bytes(pass_through(64, 8192)) < 2.2 * peak_bytes(pass_through(64, 4096))
+
+
+@pytest.mark.parametrize("rows", [1, 3, 40])
+@pytest.mark.parametrize("rotary", [False, True])
+def test_one_product_for_queries_keys_and_values(rows: int, rotary: bool) -> None:
+    torch.manual_seed(3)
+    layer = MultiHeadAttention(32, 4, 8, 6, rotary=rotary)
+    for linear in (layer.query, layer.key, layer.value):
+        torch.nn.init.normal_(linear.bias)
+    x, mask = torch.randn(rows, 5, 32), torch.ones(rows, 5, dtype=torch.bool)
+
+    def output() -> Tensor:
+        with torch.no_grad():
+            return layer.mix(x, mask)[0]
+
+    wanted, before = output(), {name: weight.clone() for name, weight in layer.state_dict().items()}
+    layer.lay_side_by_side()
+    assert all(torch.equal(weight, before[name]) for name, weight in layer.state_dict().items())
+    assert layer._one_matrix() is None, "where there are gradients, each has its own"
+    with torch.no_grad():
+        assert layer._one_matrix() is not None
+    torch.testing.assert_close(output(), wanted)
+    torch.testing.assert_close(layer.mix(x, mask)[0], wanted)
+
+    with torch.no_grad():
+        layer.value.weight.mul_(2.0)  # as an optimizer does
+    torch.testing.assert_close(output(), layer.mix(x, mask)[0].detach())
+    assert not torch.allclose(output(), wanted)
+    layer.value.weight = torch.nn.Parameter(before["value.weight"])  # no longer beside the others
+    torch.testing.assert_close(output(), wanted)
+    with torch.no_grad():
+        assert layer._one_matrix() is None

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from regard.model.cache import KeyValue
-from regard.model.linear import Linear
+from regard.model.linear import Linear, linear
 from regard.model.masks import distances, visible
 from regard.model.positions import RelativePositions, Sinusoids, rotate
 
@@ -110,6 +110,41 @@ class MultiHeadAttention(nn.Module):
         self.additive = nn.Parameter(torch.empty(heads, 1, 1, d_k)) if score == "additive" else None
         if self.additive is not None:
             nn.init.normal_(self.additive, std=d_k**-0.5)
+        self.side_by_side: tuple[Tensor, Tensor] | None = None
+        """W^Q, W^K and W^V as one matrix, and their biases; see lay_side_by_side."""
+        self.places: list[int] = []
+        """Where in memory the parameters were then."""
+
+    def lay_side_by_side(self) -> None:
+        """Move W^Q, W^K and W^V together in memory, so that self-attention without gradients takes one product.
+
+        They stay parameters of their own. What later moves one elsewhere undoes it.
+        """
+        layers = self.query, self.key, self.value
+        sizes = [layer.out_features for layer in layers]
+        weight, bias = (torch.cat([getattr(layer, part).detach() for layer in layers]) for part in ("weight", "bias"))
+        for layer, weight_ED, bias_E in zip(layers, torch.split(weight, sizes), torch.split(bias, sizes), strict=True):
+            layer.weight.data, layer.bias.data = weight_ED, bias_E
+        self.side_by_side, self.places = (weight, bias), self._places()
+
+    def _places(self) -> list[int]:
+        layers = self.query, self.key, self.value
+        return [tensor.data_ptr() for layer in layers for tensor in (layer.weight, layer.bias)]
+
+    def _one_matrix(self) -> tuple[Tensor, Tensor] | None:
+        """W^Q, W^K and W^V side by side, where they are so and nothing is differentiated."""
+        if self.side_by_side is None or torch.is_grad_enabled() or torch.compiler.is_compiling():
+            return None
+        return self.side_by_side if self._places() == self.places else None
+
+    def queries_keys_values(self, x_BTD: Tensor, start: int = 0) -> tuple[Tensor, KeyValue]:
+        """The queries, keys and values of the same positions: self-attention."""
+        whole = self._one_matrix()
+        if whole is None:
+            return self.queries(x_BTD, start), self.keys_values(x_BTD, start)
+        sizes = [layer.out_features for layer in (self.query, self.key, self.value)]
+        query, key, value = (self._split(part) for part in torch.split(linear(x_BTD, *whole), sizes, dim=2))
+        return self._turned(query, start), KeyValue(self._turned(key, start), value)
 
     def queries(self, x_BTD: Tensor, start: int = 0) -> Tensor:
         """Q W^Q as B, H, T, K; `start` is the position of the first."""
@@ -137,9 +172,7 @@ class MultiHeadAttention(nn.Module):
 
     def mix(self, x_BSD: Tensor, mask_BS: Tensor, *, weights: bool = False) -> tuple[Tensor, Tensor | None]:
         """Self-attention among all positions of a source: B, S, D, and B, H, S, S when asked."""
-        output: tuple[Tensor, Tensor | None] = self(
-            self.queries(x_BSD), self.keys_values(x_BSD), mask_BS, weights=weights
-        )
+        output: tuple[Tensor, Tensor | None] = self(*self.queries_keys_values(x_BSD), mask_BS, weights=weights)
         return output
 
     def attended(

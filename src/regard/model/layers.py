@@ -127,8 +127,8 @@ class DecoderLayer(nn.Module):
         may be several rows for each source, side by side; what they ask of it they ask as positions of one row would.
         """
         entered = self.around_attention.enter(x_BTD)
-        query = self.attention.queries(entered, cache.length)
-        cache = cache.append(self.attention.keys_values(entered, cache.length))
+        query, keys_values = self.attention.queries_keys_values(entered, cache.length)
+        cache = cache.append(keys_values)
         attended, own_BHTT = self.attention(query, cache.content, causal=True, weights=weights)
         x_BTD = self.around_attention.leave(x_BTD, attended)
 

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 MANY, MIDDLING = 128, 1 << 16  # rows and elements of a matrix from which it is faster in training
-FEW, LARGE = 64, 1 << 18  # rows up to which it serves otherwise, and the elements that make it worthwhile
+FEW, LARGE = 64, 3 << 16  # rows up to which it serves otherwise, and the elements that make it worthwhile
 FEWEST, BLOCKS = 16, 4  # rows up to which blocks of a large matrix are faster than either library, and how many blocks
 
 

@@ -42,8 +42,8 @@ class Longformer(MultiHeadAttention):
 
     def mix(self, x_BSD: Tensor, mask_BS: Tensor, *, weights: bool = False) -> tuple[Tensor, Tensor | None]:
         """B, S, D and, when asked, the weights as B, H, S, S with 0 where nothing is seen."""
-        G, memory = self.everywhere, self.keys_values(x_BSD)
-        head_BHSV, weights_BHSS = self.attended(self.queries(x_BSD), memory, mask_BS, weights=weights)
+        G = self.everywhere
+        head_BHSV, weights_BHSS = self.attended(*self.queries_keys_values(x_BSD), mask_BS, weights=weights)
         if G:
             global_BHGV, global_BHGS = self._from_global(x_BSD, mask_BS)
             head_BHSV = torch.cat((global_BHGV, head_BHSV[:, :, G:]), dim=2)

@@ -64,7 +64,7 @@ class Performer(MultiHeadAttention):
 
     def mix(self, x_BSD: Tensor, mask_BS: Tensor, *, weights: bool = False) -> tuple[Tensor, Tensor | None]:
         """B, S, D and, when asked, the weights that the features imply: B, H, S, S, in quadratic time."""
-        query_BHSK, (key_BHSK, value_BHSV) = self.queries(x_BSD), self.keys_values(x_BSD)
+        query_BHSK, (key_BHSK, value_BHSV) = self.queries_keys_values(x_BSD)
         root = self.scale**0.5
         query_BHSM, key_BHSM = positive_features(query_BHSK * root, key_BHSK * root, mask_BS, self.omega_MK)
         key_BHMS = key_BHSM.transpose(-1, -2)

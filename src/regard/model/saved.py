@@ -10,6 +10,7 @@ from torch import Tensor
 from regard import __version__
 from regard.config import Config, ModelConfig
 from regard.files import new_directory, write_bytes, write_json
+from regard.model.attention import MultiHeadAttention
 from regard.model.build import build
 from regard.model.description import (
     CARD,
@@ -86,7 +87,11 @@ def load_model(directory: Path | str, device: torch.device | str = "cpu") -> Sav
     """Read a model; anything changed, missing, hostile or from a newer version is a UserError."""
     folder = model_folder(directory)
     described = load_description(folder)
-    return Saved(**vars(described), model=_with_weights(described.config, folder / WEIGHTS).to(device).eval())
+    model = _with_weights(described.config, folder / WEIGHTS).to(device).eval()
+    for module in model.modules():
+        if isinstance(module, MultiHeadAttention):
+            module.lay_side_by_side()
+    return Saved(**vars(described), model=model)
 
 
 def _with_weights(config: ModelConfig, path: Path) -> Seq2Seq:
