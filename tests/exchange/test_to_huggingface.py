@@ -41,13 +41,13 @@ def save(folder: Path, **changes: Any) -> None:
     *_, target = vocabularies.values()
     small = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 16, "d_ff": 20, "heads": 2}
     config = ModelConfig(vocabulary=target.size, **{**small, **changes})
-    torch.manual_seed(6)
+    torch.manual_seed(5)
     model = build(config)
     with torch.no_grad():
         for tensor in model.parameters():
             tensor.add_(torch.randn_like(tensor) * 0.2)
         shift_D = model.get_parameter("decoder.1.around_feed_forward.norm.bias")
-        model.projection_VD[EOS] = 6 * shift_D / shift_D.square().sum()  # a logit of about 6: outputs end
+        model.projection_VD[EOS] = 3.5 * shift_D / shift_D.square().sum()  # a logit of about 3.5: outputs end
     contents = {name: subwords.content for name, subwords in vocabularies.items()}
     save_model(
         folder,
