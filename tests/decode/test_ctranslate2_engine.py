@@ -1,4 +1,5 @@
 import itertools
+import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,11 @@ from tests.decode.conftest import banning, like_trained, padded
 from torch.nn.functional import cross_entropy
 
 from regard.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
+from regard.decode import ctranslate2_engine
 from regard.decode.ctranslate2_engine import CTranslate2Engine
 from regard.decode.engines import Engine, Progress, Request, quiet
 from regard.decode.hypothesis import Hypothesis
+from regard.decode.length_penalty import normalised
 from regard.decode.sampling import Sampling
 from regard.decode.torch_engine import TorchEngine
 from regard.errors import UserError
@@ -138,13 +141,53 @@ def test_the_same_hypotheses_as_the_reference(tmp_path: Path, subwords: Subwords
         assert max(len(some[0].tokens) for some in wanted) > 8
 
 
-def test_hypotheses_that_were_left_out_are_not_missed(tmp_path: Path, subwords: Subwords) -> None:
-    """CTranslate2 finds more than it gives when several end in the last step, and orders them by another score."""
+def test_hypotheses_that_were_left_out_are_not_missed(
+    tmp_path: Path, subwords: Subwords, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CTranslate2 finds more than it gives when several end in the last step, and orders them by another score.
+
+    Asked twice, it gives what is needed: the reference is asked only where a limit is reached, or for the K best.
+    """
+    limited: list[bool] = []
+    twice: list[int] = []
+    reached, joined = CTranslate2Engine._limited, ctranslate2_engine._joined
+    monkeypatch.setattr(CTranslate2Engine, "_limited", lambda *given: limited.append(reached(*given)) or limited[-1])
+    monkeypatch.setattr(ctranslate2_engine, "_joined", lambda *given: twice.append(1) or joined(*given))
     for seed in range(3):
         pair = Pair(tmp_path / str(seed), subwords, seed, steps=30 * (1 + seed))
-        for beam, n_best, alpha in ((2, 1, 2.0), (3, 2, 0.6), (6, 1, 2.0), (6, 6, 0.6)):
+        for beam, n_best, alpha in ((2, 1, 2.0), (4, 1, 0.6), (4, 2, 0.6), (6, 1, 2.0), (6, 6, 0.6)):
             request = Request(DecodeConfig(beam=beam, alpha=alpha, extra_length=12), n_best=n_best)
-            same(pair.fast.search(sources(12), request), pair.torch.search(sources(12), request), tokens=False)
+            limited.clear()
+            pair.torch.asked = 0
+            found = pair.fast.search(sources(), request)
+            assert pair.torch.asked == sum(limited) or n_best > 2
+            same(found, pair.torch.search(sources(), request), tokens=False)
+    assert twice
+
+
+def test_of_two_rankings_what_both_give_comes_before_what_neither_does() -> None:
+    """Against all hypotheses of made-up searches: K - 1 finished before the last step at most, and K in it."""
+    generator = random.Random(1)
+    for _ in range(2000):
+        K, alpha, steps = generator.randint(2, 6), generator.choice((0.3, 0.6, 1.0, 2.0)), generator.randint(2, 30)
+        config = DecodeConfig(beam=K, alpha=alpha)
+        lengths = [generator.randint(1, steps - 1) for _ in range(generator.randint(0, K - 1))]
+        lengths += [steps] * generator.randint(K - len(lengths), K)
+        every = [
+            ctranslate2_engine._Output(normalised(total, length, alpha), total, [str(number)] * (length - 1))
+            for number, length in enumerate(lengths)
+            for total in [-generator.uniform(0.1, 20)]
+        ]
+        by_total = sorted(every, key=lambda output: -output.total)[:K]
+        by_average = sorted(every, key=lambda output: -output.total / (len(output.tokens) + 1) ** alpha)[:K]
+        if len({tuple(output.tokens) for output in every}) < len(every):
+            continue  # two that are EOS alone; a search has one at most
+        outputs, certain = ctranslate2_engine._joined(by_total, by_average)
+        best = sorted(every, key=lambda output: -output.score)
+        assert outputs[:certain] == best[:certain]
+        assert certain >= min(2, K)
+        if ctranslate2_engine._complete(sorted(by_total, key=lambda output: -output.score), Request(config)):
+            assert by_total and max(by_total, key=lambda output: output.score) == best[0]
 
 
 @pytest.fixture(scope="module")
@@ -163,6 +206,17 @@ def test_exact_scores_on_request(pair: Pair) -> None:
 def restless(tmp_path_factory: pytest.TempPathFactory, subwords: Subwords) -> Pair:
     """A model that would rather not end."""
     return Pair(tmp_path_factory.mktemp("engine") / "ct2", subwords, end=-4.0)
+
+
+@pytest.mark.parametrize("extra", [0, 1, 4])
+def test_a_greedy_output_is_cut_at_its_limit(restless: Pair, extra: int) -> None:
+    request = Request(DecodeConfig(beam=1, extra_length=extra))
+    texts = [[4 + at % 300 for at in range(length)] for length in (1, 2, 3, 4, 5, 6, 9, 12, 40)]
+    restless.torch.asked = 0
+    found = restless.fast.search(texts, request)
+    assert restless.torch.asked == 0
+    assert any(len(some[0].tokens) == len(text) + extra for some, text in zip(found, texts, strict=True))
+    same(found, restless.torch.search(texts, request), tokens=False)
 
 
 @pytest.mark.parametrize("extra", [0, 1, 4])

@@ -5,8 +5,10 @@ and this becomes of them:
 
 - It divides log probabilities by |Y|^L. That is our penalty "average"; for "paper" we take an L so small that it
   changes nothing (0 would make it stop early), ask for all K hypotheses, and rank them ourselves. Of more than K it
-  gives those that it ranks best; where one that it left out might be among the n best, the reference searches again.
-- It has one limit for a whole batch, and forces no EOS there. What comes to its own limit is searched by the reference.
+  gives those that it ranks best; where one that it left out might be among the n best, it is asked again with L = α,
+  which tells for nearly all (see _joined), and the reference searches the rest.
+- It has one limit for a whole batch, and forces no EOS there. A greedy output is cut at its own limit, which comes to
+  the same; a beam's sentence that comes to it is searched by the reference.
 - It takes the tokens that no output holds out of the softmax, the reference only out of the search. So its log
   probabilities are greater by about what the model gives those tokens; exact ones are computed when asked for.
 - Sampling, prefixes, trees, banned and required words are left to the reference.
@@ -14,14 +16,14 @@ and this becomes of them:
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from regard.config import EOS, DecodeConfig
 from regard.cores import available_cores
 from regard.decode.engines import LEAST_TOKENS, Engine, Progress, Request, batches, quiet
-from regard.decode.hypothesis import NEVER, Hypothesis, finished, unscored
+from regard.decode.hypothesis import NEVER, Hypothesis, finished
 from regard.decode.length_penalty import best_attainable, normalised
 from regard.errors import UserError
 from regard.exchange.library import ctranslate2
@@ -31,6 +33,16 @@ BEAM_TOKENS = 3072  # the same times the beam, for a cache holds no more
 SCORED_TOKENS = 512  # the same when scoring, which holds a distribution for each target token
 QUEUED = 4  # batches for each worker that wait for it, or for us
 LEAST_EXPONENT = 1e-6  # of CTranslate2's own length penalty
+
+
+class _Output(NamedTuple):
+    """What CTranslate2 gives of a search."""
+
+    score: float
+    """As in Hypothesis: NaN from a greedy search."""
+    total: float
+    """The log probability."""
+    tokens: list[str]
 
 
 class CTranslate2Engine:
@@ -87,29 +99,55 @@ class CTranslate2Engine:
         self, sources: Sequence[Sequence[int]], request: Request, progress: Progress
     ) -> tuple[list[list[Hypothesis]], list[int]]:
         """What CTranslate2 finds, and for which sources that is not certain to be what the reference finds."""
+        config = request.decode
         found: list[list[Hypothesis]] = [[] for _ in sources]
         readable = [number for number, source in enumerate(sources) if 0 < len(source) < self.positions]
         unsure = sorted(set(range(len(sources))) - set(readable))
-        waiting: deque[tuple[list[int], list[Any]]] = deque()
+        doubted: dict[int, list[_Output]] = {}  # where one that was left out might be among the best
 
-        def collect() -> None:
-            numbers, promises = waiting.popleft()
+        def keep(number: int, outputs: Sequence[_Output]) -> None:
+            found[number] = self._hypotheses(outputs[: request.n_best], len(sources[number]), config)
+
+        for numbers, results in self._answers(readable, sources, request, _exponent(config)):
+            before = len(unsure) + len(doubted)
+            for number, result in zip(numbers, results, strict=True):
+                outputs = _ranked(result, config, _exponent(config))
+                if self._limited(outputs, len(sources[number]), config):
+                    unsure.append(number)
+                elif not _complete(outputs, request):
+                    doubted[number] = outputs
+                else:
+                    keep(number, outputs)
+            progress(len(numbers) - (len(unsure) + len(doubted) - before))
+        exponent = max(config.alpha, LEAST_EXPONENT)
+        for numbers, results in self._answers(list(doubted), sources, request, exponent):
             before = len(unsure)
-            for number, promise in zip(numbers, promises, strict=True):
-                found[number], sure = self._found(promise.result(), len(sources[number]), request)
-                if not sure:
+            for number, result in zip(numbers, results, strict=True):
+                outputs, certain = _joined(doubted[number], _ranked(result, config, exponent))
+                if certain >= request.n_best:
+                    keep(number, outputs)
+                else:
                     unsure.append(number)
             progress(len(numbers) - (len(unsure) - before))
-
-        lengths = [len(sources[number]) for number in readable]
-        for batch in batches(lengths, _batch_tokens(request), self.workers):
-            if len(waiting) == QUEUED * self.workers:
-                collect()
-            numbers = [readable[number] for number in batch]
-            waiting.append((numbers, self._submit([sources[number] for number in numbers], request.decode)))
-        while waiting:
-            collect()
         return found, unsure
+
+    def _answers(
+        self, numbers: Sequence[int], sources: Sequence[Sequence[int]], request: Request, exponent: float
+    ) -> Iterator[tuple[list[int], list[Any]]]:
+        """What CTranslate2 says to the sources of these numbers, batch by batch; some wait while others are taken."""
+        waiting: deque[tuple[list[int], list[Any]]] = deque()
+
+        def first() -> tuple[list[int], list[Any]]:
+            batch, promises = waiting.popleft()
+            return batch, [promise.result() for promise in promises]
+
+        for some in batches([len(sources[number]) for number in numbers], _batch_tokens(request), self.workers):
+            if len(waiting) == QUEUED * self.workers:
+                yield first()
+            batch = [numbers[at] for at in some]
+            waiting.append((batch, self._submit([sources[number] for number in batch], request.decode, exponent)))
+        while waiting:
+            yield first()
 
     def _search_again(
         self, numbers: Sequence[int], sources: Sequence[Sequence[int]], found: list[list[Hypothesis]], request: Request
@@ -120,11 +158,13 @@ class CTranslate2Engine:
             by_length.setdefault(len(sources[number]), []).append(number)
         for length, same in by_length.items():
             for batch in batches([length] * len(same), _batch_tokens(request)):
-                promises = self._submit([sources[same[at]] for at in batch], request.decode)
+                exponent = _exponent(request.decode)
+                promises = self._submit([sources[same[at]] for at in batch], request.decode, exponent)
                 for at, promise in zip(batch, promises, strict=True):
-                    found[same[at]], _ = self._found(promise.result(), length, request)
+                    outputs = _ranked(promise.result(), request.decode, exponent)
+                    found[same[at]] = self._hypotheses(outputs, length, request.decode)
 
-    def _submit(self, sources: Sequence[Sequence[int]], config: DecodeConfig) -> list[Any]:
+    def _submit(self, sources: Sequence[Sequence[int]], config: DecodeConfig, exponent: float) -> list[Any]:
         """Sentences as one batch for the next free worker; a promise for each."""
         longest = max(map(len, sources)) + config.extra_length
         promises: list[Any] = self.translator.translate_batch(
@@ -132,7 +172,7 @@ class CTranslate2Engine:
             asynchronous=True,
             beam_size=config.beam,
             num_hypotheses=config.beam,
-            length_penalty=_exponent(config),
+            length_penalty=exponent,
             return_scores=config.beam > 1,
             suppress_sequences=[[self.target_pieces[number]] for number in NEVER],
             max_input_length=0,
@@ -141,36 +181,21 @@ class CTranslate2Engine:
         )
         return promises
 
-    def _found(self, result: Any, length: int, request: Request) -> tuple[list[Hypothesis], bool]:
-        """The n best outputs for a source of so many tokens, and whether the reference would find the same for certain.
+    def _limit(self, length: int, config: DecodeConfig) -> int:
+        """How many tokens, EOS aside, the output for a source of so many may have."""
+        return min(length + config.extra_length, self.positions - 1)
 
-        With penalty "paper", no hypothesis that CTranslate2 left out has a greater log probability than any that it
-        gives; nor more tokens than the longest of them, for it can't have left out all that were finished last.
-        """
-        config = request.decode
-        limit = min(length + config.extra_length, self.positions - 1)
-        if config.beam == 1:  # nothing to rank, and without scores it need not compute a softmax
-            tokens = result.hypotheses[0]
-            return [unscored(self._ids(tokens[:limit]))], len(tokens) < limit
-        ranked = sorted(
-            (
-                (normalised(total, len(tokens) + 1, config.alpha, config.penalty), total, tokens)
-                for tokens, total in zip(result.hypotheses, _totals(result, config), strict=True)
-            ),
-            key=lambda one: -one[0],
-        )
-        steps = max(map(len, result.hypotheses)) + 1
-        hope = best_attainable(min(total for _, total, _ in ranked), steps, config.alpha, config.penalty)
-        best = ranked[: request.n_best]
-        complete = config.penalty == "average" or best[-1][0] >= hope
-        sure = steps <= limit and len(best) == request.n_best and complete
-        return [
-            self._hypothesis(tokens[:limit], total, config) for _, total, tokens in (best if sure else ranked)
-        ], sure
+    def _limited(self, outputs: Sequence[_Output], length: int, config: DecodeConfig) -> bool:
+        """Whether the reference, which forces EOS at a source's own limit, might have gone another way there."""
+        limit = self._limit(length, config)
+        longest = max(len(output.tokens) for output in outputs)
+        # A greedy output goes on as it was up to the limit, unless the export has too few positions to come there.
+        return longest >= limit and (config.beam > 1 or limit < length + config.extra_length)
 
-    def _hypothesis(self, tokens: Sequence[str], log_probability: float, config: DecodeConfig) -> Hypothesis:
-        score = normalised(log_probability, len(tokens) + 1, config.alpha, config.penalty)
-        return Hypothesis(self._ids(tokens), score, log_probability, ())
+    def _hypotheses(self, outputs: Sequence[_Output], length: int, config: DecodeConfig) -> list[Hypothesis]:
+        """Outputs for a source of so many tokens, cut at its limit."""
+        limit = self._limit(length, config)
+        return [Hypothesis(self._ids(output.tokens[:limit]), output.score, output.total, ()) for output in outputs]
 
     def _score(
         self, numbers: Iterable[int], sources: Sequence[Sequence[int]], found: list[list[Hypothesis]], request: Request
@@ -213,13 +238,48 @@ def _batch_tokens(request: Request) -> int:
     return request.batch_tokens or max(LEAST_TOKENS, min(BATCH_TOKENS, BEAM_TOKENS // request.decode.beam))
 
 
-def _totals(result: Any, config: DecodeConfig) -> list[float]:
-    """The log probabilities of what was found; its own penalty counts EOS as a token."""
-    exponent = _exponent(config)
-    return [
-        min(0.0, score * (len(tokens) + 1) ** exponent)
-        for tokens, score in zip(result.hypotheses, result.scores, strict=True)
-    ]
+def _ranked(result: Any, config: DecodeConfig, exponent: float) -> list[_Output]:
+    """The outputs for a source, the best first."""
+    if config.beam == 1:  # nothing to rank, and without scores it need not compute a softmax
+        return [_Output(math.nan, math.nan, result.hypotheses[0])]
+    outputs = []
+    for tokens, score in zip(result.hypotheses, result.scores, strict=True):
+        length = len(tokens) + 1  # its own penalty counts EOS as a token, too
+        total = min(0.0, score * length**exponent)
+        outputs.append(_Output(normalised(total, length, config.alpha, config.penalty), total, tokens))
+    return sorted(outputs, key=lambda output: -output.score)
+
+
+def _complete(outputs: Sequence[_Output], request: Request) -> bool:
+    """Whether the n best of what CTranslate2 gives are surely the n best of all that it finished.
+
+    With penalty "paper", no hypothesis that it left out has a greater log probability than any that it gives; nor more
+    tokens than the longest of them, for it can't have left out all that were finished last.
+    """
+    config = request.decode
+    if len(outputs) < request.n_best:
+        return False
+    if config.beam == 1 or config.penalty == "average":
+        return True
+    steps = max(len(output.tokens) for output in outputs) + 1
+    hope = best_attainable(min(output.total for output in outputs), steps, config.alpha, config.penalty)
+    return outputs[request.n_best - 1].score >= hope
+
+
+def _joined(by_total: Sequence[_Output], by_average: Sequence[_Output]) -> tuple[list[_Output], int]:
+    """What CTranslate2 gives of one search by two rankings, the best first; and how many of them surely come first.
+
+    by_total are the K with the greatest log probabilities s, by_average those with the greatest s / |Y|^α. No h in
+    neither comes before any r in both: s_h <= s_r, so if h is no longer than r, s_h / lp(h) <= s_r / lp(h) <=
+    s_r / lp(r); and s_h / |h|^α <= s_r / |r|^α, so if it is longer, the same holds, since |Y|^α / lp(Y) grows with |Y|.
+    At most K - 1 are finished before the last step, and K in it: if all 2·K - 1 are here, there is no such h; else
+    there are two such r or more.
+    """
+    first = {tuple(output.tokens) for output in by_total}
+    more = [output for output in by_average if tuple(output.tokens) not in first]
+    joined = sorted([*by_total, *more], key=lambda output: -output.score)
+    everything = len(joined) == 2 * len(by_total) - 1
+    return joined, len(joined) if everything else len(by_average) - len(more)
 
 
 def _exponent(config: DecodeConfig) -> float:
