@@ -20,7 +20,7 @@ from torch import Tensor
 
 from regard.config import BOS, EOS, DecodeConfig
 from regard.decode.constraints import NONE, Constraints, forbid, limits
-from regard.decode.hypothesis import Hypothesis, finished
+from regard.decode.hypothesis import NO_NUMBERS, Hypothesis, finished
 from regard.decode.length_penalty import best_attainable
 from regard.errors import Failed
 from regard.model.seq2seq import Seq2Seq
@@ -114,7 +114,7 @@ def beam_search(
                 state = state.select(rows_R)
 
     if not all(found):
-        raise Failed("the model's scores are not numbers, so there is no best output; were its weights damaged?")
+        raise Failed(NO_NUMBERS)
     return found
 
 

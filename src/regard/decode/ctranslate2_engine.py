@@ -6,7 +6,7 @@ and this becomes of them:
 - It divides log probabilities by |Y|^L. That is our penalty "average"; for "paper" we take an L so small that it
   changes nothing (0 would make it stop early), ask for all K hypotheses, and rank them ourselves. Of more than K it
   gives those that it ranks best; where one that it left out might be among the n best, it is asked again with L = α,
-  which tells for nearly all (see _joined), and the reference searches the rest.
+  which tells for the best two always and for more nearly always (see _joined); the reference searches the rest.
 - It has one limit for a whole batch, and forces no EOS there. A greedy output is cut at its own limit, which comes to
   the same; a beam's sentence that comes to it is searched by the reference.
 - It takes the tokens that no output holds out of the softmax, the reference only out of the search. So its log
@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 from regard.config import EOS, DecodeConfig
 from regard.cores import available_cores
 from regard.decode.engines import LEAST_TOKENS, Engine, Progress, Request, batches, quiet
-from regard.decode.hypothesis import NEVER, Hypothesis, finished
+from regard.decode.hypothesis import NEVER, NO_NUMBERS, Hypothesis, finished
 from regard.decode.length_penalty import best_attainable, normalised
-from regard.errors import UserError
+from regard.errors import Failed, UserError
 from regard.exchange.library import ctranslate2
 
 BATCH_TOKENS = 768  # source tokens, padding included
@@ -123,8 +123,11 @@ class CTranslate2Engine:
         for numbers, results in self._answers(list(doubted), sources, request, exponent):
             before = len(unsure)
             for number, result in zip(numbers, results, strict=True):
-                outputs, certain = _joined(doubted[number], _ranked(result, config, exponent))
-                if certain >= request.n_best:
+                again = _ranked(result, config, exponent)
+                outputs, certain = _joined(doubted[number], again)
+                if self._limited(again, len(sources[number]), config):  # its neighbours' sizes can change a search
+                    unsure.append(number)
+                elif certain >= request.n_best or self.reference is None:
                     keep(number, outputs)
                 else:
                     unsure.append(number)
@@ -244,6 +247,8 @@ def _ranked(result: Any, config: DecodeConfig, exponent: float) -> list[_Output]
         return [_Output(math.nan, math.nan, result.hypotheses[0])]
     outputs = []
     for tokens, score in zip(result.hypotheses, result.scores, strict=True):
+        if math.isnan(score):
+            raise Failed(NO_NUMBERS)
         length = len(tokens) + 1  # its own penalty counts EOS as a token, too
         total = min(0.0, score * length**exponent)
         outputs.append(_Output(normalised(total, length, config.alpha, config.penalty), total, tokens))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from regard.config import BOS, PAD, UNK, DecodeConfig
 from regard.decode.length_penalty import normalised
 
+NO_NUMBERS = "the model's scores are not numbers, so there is no best output; were its weights damaged?"
 NEVER = (PAD, UNK, BOS)  # tokens that no output holds: the first two mean nothing, the third is only at the start
 
 
