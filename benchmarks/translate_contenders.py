@@ -35,7 +35,7 @@ def with_ctranslate2(folder: Path, threads: dict[str, int]) -> tuple[list[Any], 
     source, target = (SentencePieceProcessor(model_file=str(file)) for file in (files[0], files[-1]))
     settings = [(32, "examples"), (64, "examples"), (1024, "tokens")]
 
-    def translate(texts: Sequence[str], beam: int, setting: tuple[int, str]) -> list[str]:
+    def translate(texts: Sequence[str], beam: int, setting: Sequence[Any]) -> list[str]:
         results = translator.translate_batch(
             source.encode(list(texts), out_type=str),
             beam_size=beam,
@@ -93,21 +93,19 @@ CONTENDERS: dict[str, Callable[[Path], tuple[list[Any], Translate]]] = {
 def work(contender: str, folder: Path) -> None:
     texts = (folder / "source.txt").read_text(encoding="utf-8").splitlines()
     settings, translate = CONTENDERS[contender](folder)
-    chosen = dict.fromkeys(BEAMS.values(), settings[0])
     answer({})
     for line in sys.stdin:
         job = json.loads(line)
         beam, some = job["beam"], texts[: job["lines"]]
         if job["mode"] == "tune":
             translate(some[:8], beam, settings[0])
-            chosen[beam] = min(settings, key=lambda setting: seconds(translate, some, beam, setting))
-            answer({"setting": chosen[beam]})
+            answer({"setting": min(settings, key=lambda setting: seconds(translate, some, beam, setting))})
             continue
         parts = [[text] for text in some] if job["mode"] == "single" else [some]
         cpu, latencies, found = time.process_time(), [], []
         for part in parts:
             started = time.perf_counter()
-            found += translate(part, beam, chosen[beam])
+            found += translate(part, beam, job["setting"])
             latencies.append(time.perf_counter() - started)
         answer({"latencies": latencies, "cpu": time.process_time() - cpu, "texts": found})
     answer({"peak": peak_megabytes()})

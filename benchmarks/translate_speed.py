@@ -1,6 +1,6 @@
 """Translation speed beside what people would pick instead: CTranslate2 driven directly, and Hugging Face's `generate`.
 
-    python benchmarks/translate_speed.py [--json] [--presets small,base] [--rounds 3] [--sentences N] [--single N]
+    python benchmarks/translate_speed.py [--json] [--presets small,base] [--starts 3] [--rounds 1] [--sentences N]
     python benchmarks/translate_speed.py --model runs/x/model
 
 Text in, text out for all. Each contender has a process of its own, so that its peak memory is its own; they take turns,
@@ -114,43 +114,64 @@ class Contender(Worker):
         return self.run(job)
 
 
+Turns = dict[tuple[str, str, str], list[dict[str, Any]]]  # by kind of search, mode and contender
+
+
 def race(
-    folder: Path, contenders: tuple[str, ...], rounds: int, sentences: int, single: int
+    folder: Path, contenders: tuple[str, ...], starts: int, rounds: int, sentences: int, single: int
 ) -> tuple[dict[str, Any], list[float]]:
-    """All contenders over the same text, in turns. Also the seconds that a GEMM took in between."""
-    workers = {contender: Contender(contender, folder) for contender in contenders}
-    for worker in workers.values():
-        worker.read()  # it has loaded its model
-    gemm, gemm_seconds = Worker("gemm"), []
-    settings = {
-        contender: {
-            kind: worker.turn(mode="tune", beam=beam, lines=min(TUNED, sentences))["setting"]
-            for kind, beam in BEAMS.items()
-        }
-        for contender, worker in workers.items()
-    }
+    """All contenders over the same text, in turns. Also the seconds that a GEMM took in between.
+
+    A process keeps a pace of its own, up to a tenth from another's of the same program: so each is started several
+    times, and the median is over the turns of all.
+    """
     amounts = {"file": sentences, "single": single}
-    turns: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
-    for number in range(rounds):
-        first = number % len(contenders)
-        for kind, beam in BEAMS.items():
-            for mode, amount in amounts.items():
-                for contender in contenders[first:] + contenders[:first]:
-                    turn = workers[contender].turn(mode=mode, beam=beam, lines=amount)
-                    turns.setdefault((kind, mode, contender), []).append(turn)
-        gemm_seconds.append(gemm.run([0])["seconds"])
+    gemm, gemm_seconds = Worker("gemm"), []
+    settings: dict[str, dict[str, Any]] = {}
+    turns: Turns = {}
+    by_start, memory = [], {}
+    for start in range(starts):
+        workers = {contender: Contender(contender, folder) for contender in contenders}
+        for contender, worker in workers.items():
+            worker.read()  # it has loaded its model
+            warm(worker, settings.setdefault(contender, {}), min(TUNED, sentences))
+        these: Turns = {}
+        for number in range(rounds):
+            first = (start + number) % len(contenders)
+            for kind, beam in BEAMS.items():
+                for mode, amount in amounts.items():
+                    for contender in contenders[first:] + contenders[:first]:
+                        setting = settings[contender][kind]
+                        turn = workers[contender].turn(mode=mode, beam=beam, lines=amount, setting=setting)
+                        these.setdefault((kind, mode, contender), []).append(turn)
+            gemm_seconds.append(gemm.run([0])["seconds"])
+        for place, taken in these.items():
+            turns.setdefault(place, []).extend(taken)
+        by_start.append(ratios(rows(these, contenders)))
+        peaks = {contender: round(worker.end()["peak"]) for contender, worker in workers.items()}
+        memory = {contender: max(peak, memory.get(contender, 0)) for contender, peak in peaks.items()}
     gemm.end()
-    memory = {contender: round(worker.end()["peak"]) for contender, worker in workers.items()}
-    rows = {
+    found = rows(turns, contenders)
+    about = {"memory": memory, "settings": settings, "sentences": amounts}
+    return {**found, "ratios": ratios(found), "ratios_by_start": by_start, **about}, gemm_seconds
+
+
+def warm(worker: Contender, settings: dict[str, Any], sentences: int) -> None:
+    """A first turn that does not count: it finds the contender's best settings, unless an earlier start has."""
+    for kind, beam in BEAMS.items():
+        if kind in settings:
+            worker.turn(mode="file", beam=beam, lines=sentences, setting=settings[kind])
+        else:
+            settings[kind] = worker.turn(mode="tune", beam=beam, lines=sentences)["setting"]
+
+
+def rows(turns: Turns, contenders: tuple[str, ...]) -> dict[str, dict[str, dict[str, Any]]]:
+    return {
         kind: {contender: figures(turns, kind, contender, contenders) for contender in contenders} for kind in BEAMS
     }
-    report = {**rows, "ratios": ratios(rows), "memory": memory, "settings": settings, "sentences": amounts}
-    return report, gemm_seconds
 
 
-def figures(
-    turns: dict[tuple[str, str, str], list[dict[str, Any]]], kind: str, contender: str, contenders: tuple[str, ...]
-) -> dict[str, Any]:
+def figures(turns: Turns, kind: str, contender: str, contenders: tuple[str, ...]) -> dict[str, Any]:
     """What the turns of one contender say; `agree` is the share of its texts that are those of our reference."""
     whole, single = turns[kind, "file", contender], turns[kind, "single", contender]
     texts = whole[0]["texts"]
@@ -209,12 +230,13 @@ def main() -> None:
     parser.add_argument("--presets", default="small,base")
     parser.add_argument("--model", type=Path, help="measure this trained model instead of the presets' shapes")
     parser.add_argument("--contenders", default=",".join(CONTENDERS))
-    parser.add_argument("--rounds", type=int, default=3, help="turns of each contender; the median is reported")
+    parser.add_argument("--starts", type=int, default=3, help="times that each contender's process is started anew")
+    parser.add_argument("--rounds", type=int, default=1, help="turns of each process; the median of all is reported")
     parser.add_argument("--sentences", type=int, help="of the file [default: 1000; 250 for base]")
     parser.add_argument("--single", type=int, help="that are translated one by one [default: 50; 20 for base]")
     arguments = parser.parse_args()
     names = [arguments.model.name] if arguments.model else arguments.presets.split(",")
-    rows, gemm_seconds = {}, []
+    models, gemm_seconds = {}, []
     for name in names:
         sentences = arguments.sentences or SENTENCES.get(name, 1000)
         single = arguments.single or SINGLE.get(name, 50)
@@ -224,11 +246,12 @@ def main() -> None:
             (folder / "source.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
             write_models(folder, name, arguments.model)
             contenders = tuple(arguments.contenders.split(","))
-            rows[name], found = race(folder, contenders, arguments.rounds, len(texts), min(single, len(texts)))
+            amounts = len(texts), min(single, len(texts))
+            models[name], found = race(folder, contenders, arguments.starts, arguments.rounds, *amounts)
             gemm_seconds += found
     gemm = 2 * GEMM_SIZE**3 / statistics.median(gemm_seconds) / 1e9
     about = {"machine": f"{processor()}, {os.cpu_count()} cores", "torch": torch.__version__}
-    report = {**rows, "gemm_gflops": round(gemm, 1), **about, "models": names}
+    report = {**models, "gemm_gflops": round(gemm, 1), **about, "models": names}
     print(json.dumps(report, indent=2) if arguments.json else "\n".join(table(report)))
 
 
