@@ -28,7 +28,7 @@ from regard.decode.length_penalty import best_attainable, normalised
 from regard.errors import Failed, UserError
 from regard.exchange.library import ctranslate2
 
-BATCH_TOKENS = 768  # source tokens, padding included
+BATCH_TOKENS = 1280  # source tokens, padding included
 BEAM_TOKENS = 3072  # the same times the beam, for a cache holds no more
 SCORED_TOKENS = 512  # the same when scoring, which holds a distribution for each target token
 QUEUED = 4  # batches for each worker that wait for it, or for us
