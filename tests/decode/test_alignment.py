@@ -55,6 +55,8 @@ def test_a_layer_by_number() -> None:
         weights_TS = cross_attention(model, source, target, layer)
         torch.testing.assert_close(weights_TS, expected_TS)
         torch.testing.assert_close(weights_TS.sum(1), torch.ones(2))
+    last_but_one_TS = cross_attention(model, source, target, 0)
+    torch.testing.assert_close(cross_attention(model, source, target), last_but_one_TS)
 
 
 def test_words_from_pieces() -> None:
