@@ -7,8 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.model.attention import MultiHeadAttention
+from regard.model import short_attention
+from regard.model.attention import MultiHeadAttention, attend
 from regard.model.masks import distances, visible
+from regard.model.short_attention import NARROW, SHORT
 
 PeakBytes = Callable[[Callable[[], object]], int]
 torch.manual_seed(0)
@@ -64,8 +66,9 @@ def test_equals_the_loop(kind: str, causal: bool) -> None:
     x = torch.randn(2, 11, 12)
     there = torch.ones(2, 11, dtype=torch.bool)
     there[1, 8:] = False
-    for weights in (False, True):
-        output, recorded = layer(layer.queries(x), layer.keys_values(x), there, causal=causal, weights=weights)
+    for weights, differentiated in ((False, False), (False, True), (True, True)):
+        with torch.set_grad_enabled(differentiated):
+            output, recorded = layer(layer.queries(x), layer.keys_values(x), there, causal=causal, weights=weights)
         assert (recorded is not None) == weights
         for b, length in enumerate((11, 8)):
             seen = visible(distances(11, 11), causal=causal, neighbours=layer.neighbours)
@@ -94,11 +97,12 @@ def test_rotary_scores_depend_on_distance_only() -> None:
     torch.testing.assert_close(here, there, atol=1e-4, rtol=1e-4)
 
 
+@pytest.mark.parametrize("length", [9, SHORT + 1])
 @pytest.mark.parametrize("kind", ["scaled", "neighbours", "additive"])
-def test_fused_gradients_equal_the_equations(kind: str) -> None:
+def test_fused_gradients_equal_the_equations(kind: str, length: int) -> None:
     layer = MultiHeadAttention(8, 2, 4, 4, **KINDS[kind]).double()
-    x = torch.randn(2, 9, 8, dtype=torch.float64, requires_grad=True)
-    there = torch.ones(2, 9, dtype=torch.bool)
+    x = torch.randn(2, length, 8, dtype=torch.float64, requires_grad=True)
+    there = torch.ones(2, length, dtype=torch.bool)
     there[0, 6:] = False
     gradients = []
     for weights in (False, True):
@@ -108,10 +112,40 @@ def test_fused_gradients_equal_the_equations(kind: str) -> None:
         torch.testing.assert_close(fast, slow)
 
 
-def test_under_autocast_a_cpu_attends_in_32_bits() -> None:
+@pytest.mark.parametrize("keys", [1, NARROW - 1, NARROW, NARROW + 1, SHORT])
+@pytest.mark.parametrize("mask", ["none", "causal", "padding", "both"])
+def test_attention_among_few_keys_equals_the_equation(keys: int, mask: str) -> None:
+    queries = min(keys, 5)
+    shapes = (3, 2, queries, 4), (3, 2, keys, 4), (3, 2, keys, 3)
+    query, key, value = (torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes)
+    seen = visible(distances(queries, keys), causal=mask in ("causal", "both"), neighbours=0)
+    if mask in ("padding", "both"):
+        seen = seen & (torch.arange(keys) < torch.tensor([keys, max(1, keys // 2), 1])[:, None, None, None])
+    expected, _ = attend(query @ key.mT * 0.7, value, seen)
+    attended = short_attention.attention(query, key, value, None if mask == "none" else seen, 0.7)
+    torch.testing.assert_close(attended, expected)
+    inward = torch.randn_like(expected).transpose(1, 2).contiguous().transpose(1, 2)
+    for ours, theirs in zip(
+        *(torch.autograd.grad(output, (query, key, value), inward) for output in (attended, expected)), strict=True
+    ):
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_a_training_takes_the_short_way() -> None:
+    """Few keys and a gradient; else torch's kernel, which does not hold the weights."""
+    few, many = torch.randn(1, 1, SHORT, 4, requires_grad=True), torch.randn(1, 1, SHORT + 1, 4, requires_grad=True)
+    assert short_attention.serves(many, few, few)
+    assert not short_attention.serves(many, many, many)
+    assert not short_attention.serves(few.detach(), few.detach(), few.detach())
+    with torch.no_grad():
+        assert not short_attention.serves(few, few, few)
+
+
+@pytest.mark.parametrize("length", [9, SHORT + 1])
+def test_under_autocast_a_cpu_attends_in_32_bits(length: int) -> None:
     layer = MultiHeadAttention(8, 2, 4, 4)
-    x = torch.randn(2, 9, 8)
-    exact, _ = layer(layer.queries(x), layer.keys_values(x), None)
+    x = torch.randn(2, length, 8)
+    exact, _ = layer.attended(layer.queries(x), layer.keys_values(x), None)
     kept: list[Tensor] = []
     with (
         torch.autocast("cpu", torch.bfloat16),
@@ -119,10 +153,9 @@ def test_under_autocast_a_cpu_attends_in_32_bits() -> None:
     ):
         query, memory = layer.queries(x), layer.keys_values(x)
         kept.clear()
-        output, _ = layer(query, memory, None)
-    heads = [tensor for tensor in kept if tensor.ndim == 4]
+        output, _ = layer.attended(query, memory, None)
     assert query.dtype == torch.bfloat16
-    assert heads and all(tensor.dtype == torch.float32 for tensor in heads)
+    assert kept and all(tensor.dtype == torch.float32 for tensor in kept if tensor.is_floating_point())
     torch.testing.assert_close(output.float(), exact, rtol=0.05, atol=0.02)
 
 

@@ -5,12 +5,12 @@ Shapes: B sentences, H heads, T queries, S keys, D = d_model, K = d_k, V = d_v; 
 
 import math
 from collections.abc import Callable
-from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from regard.model import short_attention
 from regard.model.cache import KeyValue
 from regard.model.linear import Linear, linear
 from regard.model.masks import distances, visible
@@ -227,18 +227,23 @@ class MultiHeadAttention(nn.Module):
         return attend(scores_BHTS, value_BHSV, mask)
 
     def _kernel(self, query_BHTK: Tensor, memory: KeyValue, padding_BS: Tensor | None, *, causal: bool) -> Tensor:
+        if query_BHTK.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
+            with torch.autocast("cpu", enabled=False):  # backward through 16 bits, torch's is many times slower
+                memory = KeyValue(*(tensor.float() for tensor in memory))
+                return self._kernel(query_BHTK.float(), memory, padding_BS, causal=causal)
         key_BHSK, value_BHSV = memory
         T, S = query_BHTK.shape[2], key_BHSK.shape[2]
+        short = short_attention.serves(query_BHTK, key_BHSK, value_BHSV)
         mask = None if padding_BS is None else padding_BS[:, None, None, :]
-        whole = causal and T == S and mask is None
+        whole = causal and T == S and mask is None and not short
         if causal and not whole and T > 1:
             seen_TS = visible(distances(T, S, query_BHTK.device), causal=True, neighbours=0)
             mask = seen_TS if mask is None else mask & seen_TS
-        kernel = partial(F.scaled_dot_product_attention, attn_mask=mask, is_causal=whole, scale=self.scale)
-        if query_BHTK.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
-            with torch.autocast("cpu", enabled=False):  # backward through 16 bits, its kernel is many times slower
-                return kernel(query_BHTK.float(), key_BHSK.float(), value_BHSV.float())
-        return kernel(query_BHTK, key_BHSK, value_BHSV)
+        if short:
+            return short_attention.attention(query_BHTK, key_BHSK, value_BHSV, mask, self.scale)
+        return F.scaled_dot_product_attention(
+            query_BHTK, key_BHSK, value_BHSV, attn_mask=mask, is_causal=whole, scale=self.scale
+        )
 
     def _restricted(self, query_BHTK: Tensor, memory: KeyValue, padding_BS: Tensor | None, *, causal: bool) -> Tensor:
         return restricted_attention(
