@@ -1,9 +1,10 @@
 """Training speed beside what people would pick instead: torch.nn.Transformer and Hugging Face's Marian.
 
-    python benchmarks/train_speed.py [--json] [--presets tiny,small,base] [--rounds 5] [--steps 8] [--threads 2]
+    python benchmarks/train_speed.py [--json] [--presets tiny,small,base] [--starts 3] [--rounds 2] [--steps 8]
 
 Each contender trains in a process of its own, so that its peak memory is its own; they take turns, one at a time, so
-that whatever else the machine does falls on all of them alike. See README.md beside this file.
+that whatever else the machine does falls on all of them alike. A process keeps a pace of its own, so each is started
+several times. See README.md beside this file.
 """
 
 import argparse
@@ -288,7 +289,9 @@ class Worker:
 # The race.
 
 
-def race(name: str, contenders: tuple[str, ...], rounds: int, steps: int | None) -> tuple[dict[str, Any], list[float]]:
+def race(
+    name: str, contenders: tuple[str, ...], starts: int, rounds: int, steps: int | None
+) -> tuple[dict[str, Any], list[float]]:
     """All contenders over the same batches, in turns. Also the seconds that a GEMM took in between."""
     config = preset(name)
     folder = corpus_folder()
@@ -296,36 +299,44 @@ def race(name: str, contenders: tuple[str, ...], rounds: int, steps: int | None)
     data = batches(pairs)
     every = amount(config, data, list(range(len(data))))
     steps = steps or max(1, round(TURN / (every["flops"] / len(data))))
+    rows: dict[str, list[dict[str, Any]]] = {contender: [] for contender in contenders}
+    ends: dict[str, list[dict[str, Any]]] = {contender: [] for contender in contenders}
+    gemm, gemm_seconds = Worker("gemm"), []
     with tempfile.TemporaryDirectory() as temporary:
         path = Path(temporary) / "batches.npz"
         np.savez(path, **{f"{i}.{side}": array for i, batch in enumerate(data) for side, array in batch.items()})
-        workers = {contender: Worker(contender, name, str(path)) for contender in contenders}
-        gemm, gemm_seconds = Worker("gemm"), []
-        times: dict[str, list[dict[str, Any]]] = {contender: [] for contender in contenders}
-        for number in range(-1, rounds):
-            numbers = [(number * steps + i) % len(data) for i in range(steps)]
-            for contender in contenders[number % len(contenders) :] + contenders[: number % len(contenders)]:
-                times[contender].append({**workers[contender].run(numbers), **amount(config, data, numbers)})
-            gemm_seconds.append(gemm.run([0])["seconds"])
-        gemm.end()
-        ends = {contender: worker.end() for contender, worker in workers.items()}
-    kept = {contender: rows[1:] for contender, rows in times.items()}  # the first round warms up
-    speeds = {c: statistics.median(row["tokens"] / row["seconds"] for row in rows) for c, rows in kept.items()}
-    rates = {c: statistics.median(row["flops"] / row["seconds"] for row in rows) / 1e9 for c, rows in kept.items()}
-    peers = [speed for contender, speed in speeds.items() if contender != "regard"]
+        for start in range(starts):
+            workers = {contender: Worker(contender, name, str(path)) for contender in contenders}
+            for number in range(start * rounds - 1, (start + 1) * rounds):
+                numbers = [(number * steps + i) % len(data) for i in range(steps)]
+                for contender in contenders[number % len(contenders) :] + contenders[: number % len(contenders)]:
+                    turn = {**workers[contender].run(numbers), **amount(config, data, numbers)}
+                    if number >= start * rounds:  # the first turn of a process warms it up
+                        rows[contender].append(turn)
+                gemm_seconds.append(gemm.run([0])["seconds"])
+            for contender, worker in workers.items():
+                ends[contender].append({**worker.about, **worker.end()})
+    gemm.end()
+    speeds = {c: [row["tokens"] / row["seconds"] for row in rows[c]] for c in contenders}
+    beside = {c: [ours / theirs for ours, theirs in zip(speeds["regard"], speeds[c], strict=True)] for c in contenders}
+    peers = [contender for contender in contenders if contender != "regard"]
+    fastest = min(peers, key=lambda peer: statistics.median(beside[peer]), default="regard")
     return {
-        **{contender: round(speed) for contender, speed in speeds.items()},
-        "ratio": round(speeds["regard"] / max(peers), 3) if peers else None,
-        "gflops": {contender: round(rate, 1) for contender, rate in rates.items()},
-        "per_cpu_second": {
-            c: round(statistics.median(r["tokens"] / r["cpu"] for r in rows)) for c, rows in kept.items()
+        **{contender: round(statistics.median(speeds[contender])) for contender in contenders},
+        "ratio": round(statistics.median(beside[fastest]), 3) if peers else None,
+        "ratios": [round(ratio, 2) for ratio in beside[fastest]],
+        "gflops": {
+            c: round(statistics.median(row["flops"] / row["seconds"] for row in rows[c]) / 1e9, 1) for c in contenders
         },
-        "memory": {contender: round(end["peak"]) for contender, end in ends.items()},
-        "memory_before": {contender: round(worker.about["before"]) for contender, worker in workers.items()},
-        "parameters": {contender: worker.about["parameters"] for contender, worker in workers.items()},
-        "loss": {contender: round(rows[-1]["loss"], 3) for contender, rows in kept.items()},
+        "per_cpu_second": {
+            c: round(statistics.median(row["tokens"] / row["cpu"] for row in rows[c])) for c in contenders
+        },
+        "memory": {c: round(max(end["peak"] for end in ends[c])) for c in contenders},
+        "memory_before": {c: round(max(end["before"] for end in ends[c])) for c in contenders},
+        "parameters": {c: ends[c][0]["parameters"] for c in contenders},
+        "loss": {c: round(rows[c][-1]["loss"], 3) for c in contenders},
         "corpus": "multi30k" if folder.is_dir() else "synthetic lengths",
-    }, gemm_seconds[1:]
+    }, gemm_seconds
 
 
 def amount(config: Config, data: list[dict[str, np.ndarray]], numbers: list[int]) -> dict[str, int]:
@@ -365,7 +376,8 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="figures as JSON")
     parser.add_argument("--presets", default="tiny,small,base")
     parser.add_argument("--contenders", default=",".join(CONTENDERS))
-    parser.add_argument("--rounds", type=int, default=5, help="turns of each contender; the median is reported")
+    parser.add_argument("--starts", type=int, default=3, help="times that each contender's process is started anew")
+    parser.add_argument("--rounds", type=int, default=2, help="turns of each process; the median of all is reported")
     parser.add_argument("--steps", type=int, help="steps in a turn; default: as many as take some seconds")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads(), help="of each process")
     parser.add_argument("--worker", nargs="+", help=argparse.SUPPRESS)
@@ -378,7 +390,7 @@ def main() -> None:
     names, contenders = arguments.presets.split(","), tuple(arguments.contenders.split(","))
     rows, gemm_seconds = {}, []
     for name in names:
-        rows[name], seconds = race(name, contenders, arguments.rounds, arguments.steps)
+        rows[name], seconds = race(name, contenders, arguments.starts, arguments.rounds, arguments.steps)
         gemm_seconds += seconds
     gemm = 2 * GEMM_SIZE**3 / statistics.median(gemm_seconds) / 1e9
     for row in rows.values():
