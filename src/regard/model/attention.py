@@ -1,4 +1,4 @@
-"""Attention (section 3.2): the equation as written, the same as one fused kernel, and restricted to neighbours.
+"""Attention (section 3.2): the equation as written, the same by faster ways, and restricted to neighbours.
 
 Shapes: B sentences, H heads, T queries, S keys, D = d_model, K = d_k, V = d_v; N blocks of W positions.
 """
@@ -228,14 +228,14 @@ class MultiHeadAttention(nn.Module):
 
     def _kernel(self, query_BHTK: Tensor, memory: KeyValue, padding_BS: Tensor | None, *, causal: bool) -> Tensor:
         if query_BHTK.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
-            with torch.autocast("cpu", enabled=False):  # backward through 16 bits, torch's is many times slower
+            with torch.autocast("cpu", enabled=False):  # torch's goes backward through 16 bits many times slower
                 memory = KeyValue(*(tensor.float() for tensor in memory))
                 return self._kernel(query_BHTK.float(), memory, padding_BS, causal=causal)
         key_BHSK, value_BHSV = memory
         T, S = query_BHTK.shape[2], key_BHSK.shape[2]
         short = short_attention.serves(query_BHTK, key_BHSK, value_BHSV)
         mask = None if padding_BS is None else padding_BS[:, None, None, :]
-        whole = causal and T == S and mask is None and not short
+        whole = causal and T == S and mask is None and not short  # torch's kernel then needs no mask
         if causal and not whole and T > 1:
             seen_TS = visible(distances(T, S, query_BHTK.device), causal=True, neighbours=0)
             mask = seen_TS if mask is None else mask & seen_TS

@@ -1,7 +1,7 @@
 """Attention among few keys, differentiated: equation 1 as a few products for all sentences and heads at once.
 
-torch's fused kernel takes one sentence and head after the other, and for a dozen words each of them costs it more than
-its products do. It is for long sequences, of which it never holds the weights; this holds them.
+torch's fused kernel takes one sentence and head after the other, and with a dozen words most of its time goes between
+the products. It is for long sequences, whose weights it never holds; this holds them.
 
 Shapes: B sentences, H heads, T queries, S keys, K = d_k, V = d_v; N = B·H; W columns, S or more.
 """
@@ -13,25 +13,28 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-SHORT = 64  # keys up to which it is the faster, and its weights no larger than what else training keeps
+SHORT = 64  # keys up to which it is the faster, and its weights not much larger than the queries
 NARROW = 16  # softmax over fewer columns takes torch several times as long as over these
 
 
 def serves(query_BHTK: Tensor, key_BHSK: Tensor, value_BHSV: Tensor) -> bool:
-    """Whether this is the way to go: on a CPU, in training."""
+    """Whether it is the faster: few keys, on a CPU, differentiated."""
     return (
-        query_BHTK.device.type == "cpu"
-        and key_BHSK.shape[2] <= SHORT
+        not torch.compiler.is_compiling()  # the first, so that nothing compiled depends on a size
         and torch.is_grad_enabled()
         and any(tensor.requires_grad for tensor in (query_BHTK, key_BHSK, value_BHSV))
-        and not torch.compiler.is_compiling()
+        and query_BHTK.device.type == "cpu"
+        and query_BHTK.dtype in (torch.float32, torch.float64)
+        and key_BHSK.shape[2] <= SHORT
     )
 
 
 def attention(query_BHTK: Tensor, key_BHSK: Tensor, value_BHSV: Tensor, mask: Tensor | None, scale: float) -> Tensor:
-    """softmax(scale · Q K^T) V, where the mask, of any sizes that broadcast to B, H, T, S, is True."""
-    seen = query_BHTK.new_ones(1, 1, 1, key_BHSK.shape[2], dtype=torch.bool) if mask is None else mask
-    seen = seen.view(*(1,) * (4 - seen.dim()), *seen.shape)
+    """softmax(scale · Q K^T) V among keys where the mask, whose last size is S and others broadcast, is True.
+
+    A query that may see nothing, as none does in a sentence that has a token, gets a finite output.
+    """
+    seen = query_BHTK.new_ones(key_BHSK.shape[2], dtype=torch.bool) if mask is None else mask
     output: Tensor = _ShortAttention.apply(  # type: ignore[no-untyped-call]
         query_BHTK, key_BHSK, value_BHSV, seen, scale
     )
@@ -44,39 +47,47 @@ class _ShortAttention(torch.autograd.Function):
         ctx: Any, query_BHTK: Tensor, key_BHSK: Tensor, value_BHSV: Tensor, seen: Tensor, scale: float
     ) -> Tensor:
         B, H, T, _ = query_BHTK.shape
-        W = max(NARROW, key_BHSK.shape[2])
-        query_NTK = _side_by_side(query_BHTK, T)
-        key_NWK, value_NWV = _side_by_side(key_BHSK, W), _side_by_side(value_BHSV, W)
+        S, V = value_BHSV.shape[2:]
+        W = max(NARROW, S)
+        query_NTK, key_NWK, value_NWV = _matrices(query_BHTK, T), _matrices(key_BHSK, W), _matrices(value_BHSV, W)
 
-        seen = F.pad(seen, (0, W - seen.shape[3]))
+        seen = F.pad(seen, (0, W - S))
         lowest = torch.finfo(query_BHTK.dtype).min  # as in `attend`
-        scores_BHTW = torch.zeros_like(seen, dtype=query_BHTK.dtype).masked_fill_(~seen, lowest).expand(B, H, T, W)
-        scores_NTW = scores_BHTW.contiguous().view(-1, T, W).baddbmm_(query_NTK, key_NWK.mT, alpha=scale)
-        weights_NTW = torch.softmax(scores_NTW, -1, out=scores_NTW)
+        unseen_BHTW = query_BHTK.new_zeros(seen.shape).masked_fill_(~seen, lowest).expand(B, H, T, W)
+        scores_NTW = unseen_BHTW.contiguous().view(B * H, T, W).baddbmm_(query_NTK, key_NWK.mT, alpha=scale)
+        weights_NTW = torch.softmax(scores_NTW, 2, out=scores_NTW)
 
         ctx.save_for_backward(query_NTK, key_NWK, value_NWV, weights_NTW)
-        ctx.scale, ctx.sizes = scale, (B, H, key_BHSK.shape[2])
-        return (weights_NTW @ value_NWV).view(B, H, T, -1)
+        ctx.scale, ctx.sizes = scale, (B, H, S)
+        return (weights_NTW @ value_NWV).view(B, H, T, V)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient_BHTV: Tensor) -> tuple[Tensor | None, ...]:
-        """With P the weights and dP = dO V^T, that of a score is P · (dP - Σ P · dP), the sum over a query's keys."""
+        """With P the weights and dP = dO V^T, the gradient of a score is P · (dP - Σ P · dP), summed over the keys."""
         query_NTK, key_NWK, value_NWV, weights_NTW = ctx.saved_tensors
         B, H, S = ctx.sizes
-        gradient_NTV = _side_by_side(gradient_BHTV, gradient_BHTV.shape[2])
+        wanted_query, wanted_key, wanted_value = ctx.needs_input_grad[:3]
+        gradient_NTV = _matrices(gradient_BHTV, gradient_BHTV.shape[2])
 
         weighted_NTW = (gradient_NTV @ value_NWV.mT).mul_(weights_NTW)
         total_NT1 = weighted_NTW.sum(2, keepdim=True)
-        scores_NTW = weighted_NTW.addcmul_(weights_NTW, total_NT1, value=-1).mul_(ctx.scale)
+        scores_gradient_NTW = weighted_NTW.addcmul_(weights_NTW, total_NT1, value=-1).mul_(ctx.scale)
 
-        query, key = scores_NTW @ key_NWK, scores_NTW.mT @ query_NTK
-        value = weights_NTW.mT @ gradient_NTV
-        query, key, value = (x.view(B, H, *x.shape[1:]) for x in (query, key, value))
-        return query, key[:, :, :S], value[:, :, :S], None, None
+        def split(gradient_NLK: Tensor) -> Tensor:
+            return gradient_NLK.view(B, H, *gradient_NLK.shape[1:])
+
+        return (
+            split(scores_gradient_NTW @ key_NWK) if wanted_query else None,
+            split(scores_gradient_NTW.mT @ query_NTK)[:, :, :S] if wanted_key else None,
+            split(weights_NTW.mT @ gradient_NTV)[:, :, :S] if wanted_value else None,
+            None,
+            None,
+        )
 
 
-def _side_by_side(x_BHTK: Tensor, length: int) -> Tensor:
-    """All sentences and heads as one list of matrices, each of its own in memory, with zeros up to a length."""
-    more = length - x_BHTK.shape[2]
-    return (F.pad(x_BHTK, (0, 0, 0, more)) if more else x_BHTK).reshape(-1, length, x_BHTK.shape[3])
+def _matrices(x_BHTK: Tensor, length: int) -> Tensor:
+    """All sentences and heads as one list of matrices, with zeros up to a length."""
+    B, H, T, K = x_BHTK.shape
+    padded = F.pad(x_BHTK, (0, 0, 0, length - T)) if length > T else x_BHTK
+    return padded.reshape(B * H, length, K)
