@@ -302,6 +302,7 @@ def race(
     rows: dict[str, list[dict[str, Any]]] = {contender: [] for contender in contenders}
     ends: dict[str, list[dict[str, Any]]] = {contender: [] for contender in contenders}
     gemm, gemm_seconds = Worker("gemm"), []
+    gemm.run([0])  # its first is cold
     with tempfile.TemporaryDirectory() as temporary:
         path = Path(temporary) / "batches.npz"
         np.savez(path, **{f"{i}.{side}": array for i, batch in enumerate(data) for side, array in batch.items()})
@@ -318,13 +319,15 @@ def race(
                 ends[contender].append({**worker.about, **worker.end()})
     gemm.end()
     speeds = {c: [row["tokens"] / row["seconds"] for row in rows[c]] for c in contenders}
-    beside = {c: [ours / theirs for ours, theirs in zip(speeds["regard"], speeds[c], strict=True)] for c in contenders}
-    peers = [contender for contender in contenders if contender != "regard"]
-    fastest = min(peers, key=lambda peer: statistics.median(beside[peer]), default="regard")
+    ratios = {
+        peer: [round(ours / theirs, 2) for ours, theirs in zip(speeds["regard"], speeds[peer], strict=True)]
+        for peer in contenders
+        if peer != "regard"
+    }
     return {
         **{contender: round(statistics.median(speeds[contender])) for contender in contenders},
-        "ratio": round(statistics.median(beside[fastest]), 3) if peers else None,
-        "ratios": [round(ratio, 2) for ratio in beside[fastest]],
+        "ratio": min(map(statistics.median, ratios.values()), default=None),
+        "ratios": ratios,
         "gflops": {
             c: round(statistics.median(row["flops"] / row["seconds"] for row in rows[c]) / 1e9, 1) for c in contenders
         },
