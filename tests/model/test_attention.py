@@ -124,7 +124,7 @@ def heads(queries: int, keys: int) -> tuple[Tensor, Tensor, Tensor]:
 @pytest.mark.parametrize("mask", ["none", "causal", "padding", "both"])
 @pytest.mark.parametrize("queries", [1, 5, SHORT])
 @pytest.mark.parametrize("keys", [1, NARROW - 1, NARROW, NARROW + 1, SHORT])
-def test_attention_among_few_keys_equals_the_equation(queries: int, keys: int, mask: str) -> None:
+def test_attention_within_few_positions_equals_the_equation(queries: int, keys: int, mask: str) -> None:
     if mask in ("causal", "both"):
         queries = min(queries, keys)  # which are the last of the keys
     query, key, value = heads(queries, keys)
@@ -171,7 +171,7 @@ def test_a_sentence_without_tokens_is_finite() -> None:
 
 
 def test_who_takes_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few keys and a gradient; else torch's kernel, which does not hold the weights."""
+    """Few queries and keys, and a gradient; else torch's kernel, which does not hold the weights."""
     layer = MultiHeadAttention(8, 2, 4, 4)
 
     def short(keys: int) -> bool:
@@ -185,6 +185,7 @@ def test_who_takes_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not short(SHORT)
     few = torch.randn(1, 1, 3, 4, requires_grad=True)
     assert short_attention.serves(few, few, few)
+    assert not short_attention.serves(torch.randn(1, 1, SHORT + 1, 4), few, few)
     assert not short_attention.serves(*[few.bfloat16()] * 3)
     assert not short_attention.serves(*[few.to("meta")] * 3)
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)

@@ -1,4 +1,4 @@
-"""Attention among few keys, differentiated: equation 1 as a few products for all sentences and heads at once.
+"""Attention within few positions, differentiated: equation 1 as a few products for all sentences and heads at once.
 
 torch's fused kernel takes one sentence and head after the other, and with a dozen words most of its time goes between
 the products. It is for long sequences, whose weights it never holds; this holds them.
@@ -13,19 +13,19 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-SHORT = 64  # keys up to which it is the faster, and its weights not much larger than the queries
+SHORT = 64  # queries and keys up to which it is the faster, and its weights not much larger than the queries
 NARROW = 16  # softmax over fewer columns takes torch several times as long as over these
 
 
 def serves(query_BHTK: Tensor, key_BHSK: Tensor, value_BHSV: Tensor) -> bool:
-    """Whether it is the faster: few keys, on a CPU, differentiated."""
+    """Whether it is the faster: few queries and keys, on a CPU, differentiated."""
     return (
         not torch.compiler.is_compiling()  # the first, so that nothing compiled depends on a size
         and torch.is_grad_enabled()
         and any(tensor.requires_grad for tensor in (query_BHTK, key_BHSK, value_BHSV))
         and query_BHTK.device.type == "cpu"
         and query_BHTK.dtype in (torch.float32, torch.float64)
-        and key_BHSK.shape[2] <= SHORT
+        and max(query_BHTK.shape[2], key_BHSK.shape[2]) <= SHORT
     )
 
 
