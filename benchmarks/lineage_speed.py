@@ -21,7 +21,8 @@ import torch
 import torch.nn.functional as F
 import train_speed
 from torch import Tensor, nn
-from train_speed import GEMM_SIZE, Step, Worker, amount, batches, corpus_folder, plain_step, processor, real_pairs
+from train_batches import batches_of
+from train_speed import GEMM_SIZE, Step, Worker, amount, plain_step, processor
 
 from regard.config import PAD, Config
 from regard.presets import preset
@@ -80,9 +81,7 @@ class Contender(Worker):
 
 def race(rounds: int, steps: int) -> tuple[dict[str, Any], list[float]]:
     """All contenders over the same batches, in turns. Also the seconds that a GEMM took in between."""
-    vocabulary = preset("tiny").model.vocabulary
-    folder = corpus_folder()
-    data = batches(real_pairs(folder, vocabulary) if folder.is_dir() else train_speed.synthetic_pairs(vocabulary))
+    corpus, data = batches_of(preset("tiny").model.vocabulary)
     names = tuple(CONTENDERS)
     with tempfile.TemporaryDirectory() as temporary:
         path = Path(temporary) / "batches.npz"
@@ -113,7 +112,7 @@ def race(rounds: int, steps: int) -> tuple[dict[str, Any], list[float]]:
         "memory": {name: round(end["peak"]) for name, end in ends.items()},
         "parameters": {name: worker.about["parameters"] for name, worker in workers.items()},
         "loss": {name: round(rows[-1]["loss"], 3) for name, rows in kept.items()},
-        "corpus": "multi30k" if folder.is_dir() else "synthetic lengths",
+        "corpus": corpus,
     }, gemm_seconds[1:]
 
 

@@ -8,7 +8,6 @@ several times. See README.md beside this file.
 """
 
 import argparse
-import gzip
 import itertools
 import json
 import math
@@ -28,77 +27,16 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from train_batches import batches_of
 
 from regard.config import BOS, EOS, PAD, Config
 from regard.presets import preset
 
 CONTENDERS = ("regard", "torch", "huggingface")
-TOKENS = 4096  # of each side in a batch, at most, padding included
-BATCHES = 24
 GEMM_SIZE = 2048
 TURN = 4.5e11  # operations of regard's in a turn, if --steps does not say: some seconds, so that the caches fill anew
 
 Step = Callable[[Tensor, Tensor], float]  # one update of the weights; returns the loss
-Pair = tuple[list[int], list[int]]
-
-
-# The data: the same batches for all.
-
-
-def corpus_folder() -> Path:
-    return Path(os.environ.get("REGARD_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "multi30k"
-
-
-def real_pairs(folder: Path, vocabulary: int) -> list[Pair]:
-    """Multi30k English-German, in subwords of the preset's vocabulary."""
-    import sentencepiece
-
-    sides = [gzip.decompress((folder / f"train.{side}.gz").read_bytes()).decode().splitlines() for side in ("en", "de")]
-    with tempfile.TemporaryDirectory() as temporary:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(sides[0] + sides[1]),
-            model_prefix=f"{temporary}/subwords",
-            vocab_size=vocabulary,
-            model_type="bpe",
-            pad_id=PAD,
-            unk_id=1,
-            bos_id=BOS,
-            eos_id=EOS,
-            minloglevel=2,
-        )
-        subwords = sentencepiece.SentencePieceProcessor(model_file=f"{temporary}/subwords.model")
-    return list(zip(subwords.encode(sides[0]), subwords.encode(sides[1]), strict=True))
-
-
-def synthetic_pairs(vocabulary: int) -> list[Pair]:
-    """Random tokens with about Multi30k's lengths, where the corpus is not at hand."""
-    random = np.random.default_rng(0)
-    source = np.clip(random.lognormal(math.log(13.3), 0.32, 29_000), 4, 45).astype(int)
-    target = np.clip(source * random.lognormal(0.05, 0.2, 29_000), 3, 50).astype(int)
-    return [
-        tuple(random.integers(4, vocabulary, n).tolist() for n in pair) for pair in zip(source, target, strict=True)
-    ]
-
-
-def batches(pairs: list[Pair]) -> list[dict[str, np.ndarray]]:
-    """Similar lengths together, at most TOKENS on each side; a few of them drawn from the whole."""
-    pairs = sorted((([*source, EOS], [BOS, *target, EOS]) for source, target in pairs), key=lambda p: [*map(len, p)])
-    cut, batch, longest = [], [], 0
-    for pair in pairs:
-        longest = max(longest, *map(len, pair))
-        if (len(batch) + 1) * longest > TOKENS:
-            cut.append(batch)
-            batch, longest = [], max(map(len, pair))
-        batch.append(pair)
-    chosen = np.random.default_rng(1).permutation(len(cut))[:BATCHES]
-    return [{"source": padded([p[0] for p in cut[i]]), "target": padded([p[1] for p in cut[i]])} for i in chosen]
-
-
-def padded(rows: list[list[int]]) -> np.ndarray:
-    table = np.full((len(rows), max(map(len, rows))), PAD, dtype=np.int64)
-    for line, row in zip(table, rows, strict=True):
-        line[: len(row)] = row
-    return table
 
 
 # The contenders: each gives its parameters' count and one step.
@@ -294,9 +232,7 @@ def race(
 ) -> tuple[dict[str, Any], list[float]]:
     """All contenders over the same batches, in turns. Also the seconds that a GEMM took in between."""
     config = preset(name)
-    folder = corpus_folder()
-    pairs = real_pairs(folder, config.model.vocabulary) if folder.is_dir() else synthetic_pairs(config.model.vocabulary)
-    data = batches(pairs)
+    corpus, data = batches_of(config.model.vocabulary)
     every = amount(config, data, list(range(len(data))))
     steps = steps or max(1, round(TURN / (every["flops"] / len(data))))
     rows: dict[str, list[dict[str, Any]]] = {contender: [] for contender in contenders}
@@ -338,7 +274,7 @@ def race(
         "memory_before": {c: round(max(end["before"] for end in ends[c])) for c in contenders},
         "parameters": {c: ends[c][0]["parameters"] for c in contenders},
         "loss": {c: round(rows[c][-1]["loss"], 3) for c in contenders},
-        "corpus": "multi30k" if folder.is_dir() else "synthetic lengths",
+        "corpus": corpus,
     }, gemm_seconds
 
 

@@ -24,7 +24,8 @@ from typing import Any
 
 import torch
 import translate_contenders
-from train_speed import GEMM_SIZE, Worker, corpus_folder, processor
+from train_batches import corpus_folder
+from train_speed import GEMM_SIZE, Worker, processor
 from translate_contenders import BEAMS, CONTENDERS
 
 from regard.config import Config, ModelConfig
