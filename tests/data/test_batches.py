@@ -111,6 +111,36 @@ def test_a_batch_holds_its_pairs_within_the_budget(batches: Batches) -> None:
 
 
 @examples
+@given(streams(), st.integers(1, 5))
+def test_parts_hold_every_pair_once_and_less_padding(batches: Batches, count: int) -> None:
+    for plan in itertools.islice(batches.plans(), 20):
+        batch = batches.build(plan)
+        parts = batch.parts(count)
+        assert 1 <= len(parts) <= min(count, len(plan.index_B))
+        assert sorted(itertools.chain(*map(unpadded, parts))) == sorted(unpadded((batch.source_BS, batch.target_BT)))
+        for source_BS, target_BT in parts:
+            assert len(source_BS) == len(target_BT) > 0
+            assert (source_BS[:, -1] != PAD).any() and (target_BT[:, -1] != PAD).any()
+        for (_, shorter_BT), (_, longer_BT) in itertools.pairwise(parts):
+            assert (shorter_BT != PAD).sum(1).max() <= (longer_BT != PAD).sum(1).min()
+
+
+@pytest.mark.parametrize("count", [2, 5])
+def test_parts_have_as_many_tokens(count: int) -> None:
+    lengths = [(9, length) for length in range(1, 101)]
+    batches = Batches([Memory(lengths, 1.0)], batch_tokens=100_000, seed=1)
+    tokens = [
+        sum(int((side != PAD).sum()) for side in part) for part in batches.build(next(batches.plans())).parts(count)
+    ]
+    assert len(tokens) == count and max(tokens) < 1.2 * min(tokens)
+
+
+def unpadded(tensors: tuple[torch.Tensor, torch.Tensor]) -> list[tuple[list[int], list[int]]]:
+    source, target = ([[token for token in row if token != PAD] for row in side.tolist()] for side in tensors)
+    return list(zip(source, target, strict=True))
+
+
+@examples
 @given(streams(weights=(0.5, 1.0, 2.0)), st.integers(0, 40))
 def test_a_run_resumes_at_the_exact_batch(batches: Batches, place: int) -> None:
     unbroken = list(itertools.islice(batches.plans(), place + 12))

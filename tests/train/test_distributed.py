@@ -115,6 +115,22 @@ def test_two_processes_equal_one_that_accumulates(
     assert losses(tmp_path / "two")[-1] == pytest.approx(losses(alone)[-1], abs=1e-3)
 
 
+@pytest.mark.parametrize("sharding", ["ddp", "fsdp"])
+def test_two_processes_equal_one_that_computes_by_parts(
+    fifty: Config, data: Prepared, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sharding: str
+) -> None:
+    """It computes two parts at once, each of them one part after the other, and the same is dropped.
+
+    The last batch of an epoch has but few pairs, which FSDP must not be stopped by.
+    """
+    monkeypatch.setattr("regard.train.step.PART", fifty.train.batch_tokens // 3)
+    train(with_train(fifty, accumulate=2), data, tmp_path / "alone")
+    code = f"import regard.train.step\nregard.train.step.PART = {fifty.train.batch_tokens // 3}\n" + CODE
+    done = torchrun(with_train(fifty, sharding=sharding), digits, tmp_path / "two", code=code)
+    assert done.returncode == 0, done.stderr
+    assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "alone"), abs=1e-4)
+
+
 def test_one_process_goes_on_as_two(fifty: Config, alone: Path, digits: Path, tmp_path: Path, data: Prepared) -> None:
     first = with_train(fifty, steps=25, accumulate=2)
     train(first, data, tmp_path / "run")
@@ -210,7 +226,7 @@ def test_what_is_divided_is_never_whole_on_the_device(config: Config, monkeypatc
         if isinstance(module, Objective):
             raise Divided
 
-    monkeypatch.setattr("regard.train.distributed.fully_shard", divide)
+    monkeypatch.setattr("torch.distributed.fsdp.fully_shard", divide)
     with pytest.raises(Divided):
         Trainer(config.model, with_train(config, sharding="fsdp").train, World(0, 2, torch.device("meta")))
     assert set(places) == {"cpu"}

@@ -2,6 +2,8 @@
 
 import platform
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,12 +13,14 @@ import torch
 import torch.nn.functional as F
 
 from regard.config import PAD, Config
-from regard.data.batches import Batches, Step
+from regard.data.batches import Batch, Batches, Step
 from regard.data.prepared import Prepared
 from regard.model.build import build
+from regard.model.dropout import keep_scale
 from regard.train.distributed import World
 from regard.train.run import settle
-from regard.train.step import Trainer, knows_bf16
+from regard.train.step import Objective, Trainer, Update, _Part, knows_bf16
+from regard.train.threads import TwoThreads
 
 ALONE = World(0, 1, torch.device("cpu"))
 CPU = Path("/proc/cpuinfo")
@@ -127,6 +131,102 @@ def test_what_is_random_depends_on_the_place_alone(config: Config, data: Prepare
         torch.rand(noise)
         losses.append(trainer.update(first, number).loss)
     assert losses[0] == losses[1] != losses[2]
+
+
+@pytest.fixture
+def parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every batch in three parts, however small."""
+    monkeypatch.setattr(Trainer, "_parts", lambda _, batch: [_Part(*tensors) for tensors in batch.parts(3)])
+
+
+def trained(config: Config, data: Prepared, *, threads: bool = True) -> tuple[list[Update], dict[str, torch.Tensor]]:
+    trainer = Trainer(config.model, config.train, ALONE)
+    trainer.threads = TwoThreads(2) if threads else None  # however many cores there are
+    updates = [trainer.update(step, number) for number, step in enumerate(steps(config, data, 4, 2), 1)]
+    return updates, trainer.weights()
+
+
+def test_a_large_batch_is_computed_in_parts(config: Config, data: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = settle(config, data)
+    trainer = Trainer(config.model, config.train, ALONE)
+    batch = steps(config, data, 1)[0].batches[0]
+    assert len(trainer._parts(batch)) == 1
+    monkeypatch.setattr("regard.train.step.PART", config.train.batch_tokens // 2)
+    assert len(trainer._parts(batch)) == 2
+    trainer.divided = True
+    (one,) = [part for part in trainer._parts(lone(batch)) if part.share]
+    assert len(one.source_BS) == 1 and len(trainer._parts(lone(batch))) == 2
+
+
+def lone(batch: Batch) -> Batch:
+    """The first pair of a batch."""
+    plan = replace(batch.plan, **{name: getattr(batch.plan, name)[:1] for name in _LISTS})
+    return replace(batch, plan=plan, source_BS=batch.source_BS[:1], target_BT=batch.target_BT[:1])
+
+
+_LISTS = ("corpus_B", "index_B", "source_B", "target_B")
+
+
+@pytest.mark.usefixtures("doubles")
+@pytest.mark.parametrize("threads", [True, False])
+def test_parts_make_the_gradient_of_the_whole(
+    config: Config, data: Prepared, request: pytest.FixtureRequest, threads: bool
+) -> None:
+    config = still(config, data)
+    whole, weights = trained(config, data, threads=False)
+    request.getfixturevalue("parts")
+    updates, again = trained(config, data, threads=threads)
+    assert [update.loss for update in updates] == pytest.approx([update.loss for update in whole], rel=1e-9)
+    for name, tensor in weights.items():
+        torch.testing.assert_close(again[name], tensor)
+
+
+@pytest.mark.usefixtures("parts")
+def test_two_threads_make_the_same_bits_each_time(config: Config, data: Prepared) -> None:
+    """Dropout is on: what one thread draws must not depend on how far the other has come, nor any sum of gradients."""
+    config = settle(config, data)
+    updates, weights = trained(config, data)
+    for _ in range(5):
+        again, same = trained(config, data)
+        assert again == updates
+        assert all(torch.equal(tensor, same[name]) for name, tensor in weights.items())
+
+
+@pytest.mark.usefixtures("parts")
+def test_parts_one_after_the_other_drop_the_same(config: Config, data: Prepared) -> None:
+    """As each of several processes has them."""
+    config = settle(config, data)
+    for one, other in zip(trained(config, data)[0], trained(config, data, threads=False)[0], strict=True):
+        assert one.loss == pytest.approx(other.loss, rel=1e-5)
+
+
+@pytest.mark.usefixtures("parts")
+def test_threads_leave_torch_as_it_was(config: Config, data: Prepared) -> None:
+    cores = torch.get_num_threads()
+    trained(settle(config, data), data)
+    assert torch.get_num_threads() == cores
+    torch.manual_seed(1)
+    drawn = keep_scale(torch.Size([64]), 0.5)
+    torch.manual_seed(1)
+    assert torch.equal(keep_scale(torch.Size([64]), 0.5), drawn), "this thread draws from torch's generator again"
+
+
+@pytest.mark.usefixtures("parts")
+def test_an_error_in_a_thread_is_seen(config: Config, data: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(Objective, "forward", fails)
+    with pytest.raises(MemoryError):
+        trained(settle(config, data), data)
+
+
+def test_training_imports_no_compiler_and_no_sharding() -> None:
+    """They take a second and over 100 MB."""
+    code = "import regard.train.loop, sys; print([name for name in sys.modules if name in sys.argv])"
+    unwanted = ["torch._dynamo", "torch.distributed.fsdp", "torch.distributed.tensor", "sympy"]
+    done = subprocess.run([sys.executable, "-c", code, *unwanted], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_bf16_autocast_trains(config: Config, data: Prepared) -> None:

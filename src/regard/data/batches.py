@@ -93,6 +93,22 @@ class Batch:
         """The corpus and the index of each row, for the log."""
         return list(zip(self.plan.corpus_B.tolist(), self.plan.index_B.tolist(), strict=True))
 
+    def parts(self, count: int) -> list[tuple[Tensor, Tensor]]:
+        """The same pairs in so many parts, or fewer if they are few: of about as many tokens, shorter targets first.
+
+        Each part has tensors of its own, whose padding reaches to the longest of its texts only.
+        """
+        order_B = np.argsort(self.plan.target_B, kind="stable")
+        tokens_B = np.cumsum((self.plan.source_B + self.plan.target_B + 2)[order_B])
+        cuts = np.searchsorted(tokens_B, tokens_B[-1] * np.arange(1, count) / count, side="right")
+        edges = np.unique([0, *cuts, len(order_B)])
+        return [self._of(order_B[first:end]) for first, end in pairwise(edges.tolist())]
+
+    def _of(self, rows_B: Integers) -> tuple[Tensor, Tensor]:
+        source, target = (int(lengths_B[rows_B].max()) for lengths_B in (self.plan.source_B, self.plan.target_B))
+        rows = torch.from_numpy(rows_B)
+        return self.source_BS[rows, : source + 1], self.target_BT[rows, : target + 2]
+
 
 @dataclass(frozen=True, slots=True)
 class Step:

@@ -1,8 +1,24 @@
 """Dropout that costs less than the matrix products around it."""
 
+import threading
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+
+class _Source(threading.local):
+    """Where a thread's random bytes come from: torch's generator, which threads share, or one of its own."""
+
+    generator: torch.Generator | None = None
+
+
+_source = _Source()
+
+
+def drop_by(seed: int) -> None:
+    """Have what this thread drops on a CPU depend on a seed alone, not on what other threads draw meanwhile."""
+    _source.generator = torch.Generator().manual_seed(seed)
 
 
 class Dropout(nn.Module):
@@ -29,7 +45,8 @@ class Dropout(nn.Module):
 def keep_scale(shape: torch.Size, chance: float) -> Tensor:
     """0 where an element is dropped, 1 / (1 - chance) where it stays, of the chance as a multiple of 1/256."""
     dropped = min(255, max(1, round(chance * 256)))
-    random = torch.empty((shape.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
+    words = torch.empty((shape.numel() + 7) // 8, dtype=torch.int64)
+    random = words.random_(-(2**63), None, generator=_source.generator)
     bytes_ = random.view(torch.uint8)[: shape.numel()].view(shape)
     # Compared straight into floats: a comparison that gives bools costs six times as much, and their conversion again.
     kept = torch.ge(bytes_, dropped, out=torch.empty(shape))

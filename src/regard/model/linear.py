@@ -2,8 +2,9 @@
 
 It is where there is AVX-512; with AVX2 alone torch's own is the faster at nearly every size.
 
-oneDNN keeps what it made for every size that it has met, with room for the product's operands: harmless for a few rows,
-gigabytes for the batches of a training. So training tells it to keep nothing, and other work gives it few rows only.
+oneDNN compiles a product for every size that it meets, which takes it half a millisecond, and keeps a thousand of them:
+harmless for a few rows, gigabytes for the batches of a training. So training tells it to keep those of a batch, whose
+layers have the same sizes, and other work gives it few rows only.
 
 For a few rows, the beams of a sentence or two, both read a large matrix at a fraction of the memory's speed; blocks of
 it that the cores multiply side by side come near.
@@ -21,13 +22,14 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 MANY, MIDDLING = 128, 1 << 16  # rows and elements of a matrix from which it is faster in training
+SIZES = 16  # that layers of one kind have in two batches, forward and back
 FEW, LARGE = 64, 3 << 16  # rows up to which it serves otherwise, and the elements that make it worthwhile
 FEWEST, BLOCKS = 16, 4  # rows up to which blocks of a large matrix are faster than either library, and how many blocks
 
 
-def keep_nothing() -> None:
-    """Have oneDNN forget the sizes it has met, in a process that has not used it yet."""
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "0")
+def keep_little() -> None:
+    """Have oneDNN forget the sizes of earlier batches, in a process that has not used it yet."""
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(SIZES))
 
 
 class Linear(nn.Linear):

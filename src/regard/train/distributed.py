@@ -7,16 +7,19 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed import PrefixStore, rendezvous  # type: ignore[attr-defined]
-from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
-from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import UserError
+
+if TYPE_CHECKING:
+    from torch.distributed.tensor import DTensor
 
 TIMEOUT = timedelta(hours=2)  # how long a process waits for the others before it takes them for lost
 
@@ -71,6 +74,7 @@ def join() -> Iterator[World]:
     if size == 1:
         yield World(0, 1, device)
         return
+    import_module("torch.distributed.fsdp")  # before there is a group, which it would keep hold of
     # When torchrun starts all of us again after a loss, nobody may find the addresses of those who are gone.
     store, rank, size = next(rendezvous("env://", timeout=TIMEOUT))
     store = PrefixStore(f"start {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
@@ -108,6 +112,11 @@ def spread(objective: nn.Module, world: World, sharding: str) -> nn.Module:
         wrapped = DistributedDataParallel(objective, gradient_as_bucket_view=True)
         wrapped.broadcast_buffers = False  # they are tables, the same everywhere: none need be sent before every step
         return wrapped
+    from torch.distributed.fsdp import (  # noqa: PLC0415  # half a second and 40 MB, which few need
+        fully_shard,
+        register_fsdp_forward_method,
+    )
+
     for module in objective.modules():
         if isinstance(module, nn.ModuleList):
             for layer in module:
@@ -121,7 +130,13 @@ def spread(objective: nn.Module, world: World, sharding: str) -> nn.Module:
 
 def whole(tensor: Tensor) -> Tensor:
     """All of a tensor that may be divided among processes. All of them must ask."""
-    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+    together: Tensor = tensor.full_tensor() if _divided(tensor) else tensor
+    return together
+
+
+def _divided(tensor: Any) -> TypeGuard["DTensor"]:
+    """Whether each process has a part of it: then torch.distributed.tensor has been imported."""
+    return hasattr(tensor, "full_tensor")
 
 
 def gathered(tensors: Mapping[str, Tensor], world: World) -> dict[str, Tensor]:
@@ -142,7 +157,9 @@ def fill(parameters: Mapping[str, Tensor], values: Mapping[str, Tensor]) -> None
     with torch.no_grad():
         for name, tensor in parameters.items():
             value = whole(values[name]).to(tensor.device, tensor.dtype)
-            if isinstance(tensor, DTensor):
+            if _divided(tensor):
+                from torch.distributed.tensor import distribute_tensor  # noqa: PLC0415  # as above
+
                 tensor.copy_(distribute_tensor(value, tensor.device_mesh, tensor.placements))
             else:
                 tensor.copy_(value)
