@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from regard.data.batches import Batch, Batches, Step
 from regard.data.prepared import Prepared
 from regard.model.build import build
 from regard.model.dropout import keep_scale
+from regard.presets import preset
 from regard.train.distributed import World
 from regard.train.run import settle
 from regard.train.step import Objective, Trainer, Update, _Part, knows_bf16
@@ -141,7 +143,7 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def trained(config: Config, data: Prepared, *, threads: bool = True) -> tuple[list[Update], dict[str, torch.Tensor]]:
     trainer = Trainer(config.model, config.train, ALONE)
-    trainer.threads = TwoThreads(2) if threads else None  # however many cores there are
+    trainer.threads = TwoThreads() if threads else None
     updates = [trainer.update(step, number) for number, step in enumerate(steps(config, data, 4, 2), 1)]
     return updates, trainer.weights()
 
@@ -204,7 +206,8 @@ def test_parts_one_after_the_other_drop_the_same(config: Config, data: Prepared)
 def test_threads_leave_torch_as_it_was(config: Config, data: Prepared) -> None:
     cores = torch.get_num_threads()
     trained(settle(config, data), data)
-    assert torch.get_num_threads() == cores
+    with ThreadPoolExecutor(1) as later:
+        assert torch.get_num_threads() == later.submit(torch.get_num_threads).result() == cores
     torch.manual_seed(1)
     drawn = keep_scale(torch.Size([64]), 0.5)
     torch.manual_seed(1)
@@ -221,12 +224,43 @@ def test_an_error_in_a_thread_is_seen(config: Config, data: Prepared, monkeypatc
         trained(settle(config, data), data)
 
 
-def test_training_imports_no_compiler_and_no_sharding() -> None:
+def test_training_imports_no_compiler_and_no_sharding(config: Config, digits: Path, tmp_path: Path) -> None:
     """They take a second and over 100 MB."""
-    code = "import regard.train.loop, sys; print([name for name in sys.modules if name in sys.argv])"
+    code = """
+import sys
+from pathlib import Path
+from regard.config import Config
+from regard.data.prepared import Prepared
+from regard.train.loop import train
+train(Config.model_validate_json(sys.argv[1]), Prepared.open(Path(sys.argv[2])), Path(sys.argv[3]))
+print([name for name in sys.modules if name in sys.argv])
+"""
+    one = settle(config, Prepared.open(digits))
+    one = one.model_copy(update={"train": one.train.model_copy(update={"steps": 1})})
     unwanted = ["torch._dynamo", "torch.distributed.fsdp", "torch.distributed.tensor", "sympy"]
-    done = subprocess.run([sys.executable, "-c", code, *unwanted], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", code, one.model_dump_json(), str(digits), str(tmp_path / "run"), *unwanted]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.usefixtures("parts")
+@pytest.mark.parametrize(
+    ("layers", "precision", "two"), [(1, "float32", True), (2, "float32", False), (1, "bf16", False)]
+)
+def test_recurrent_layers_make_the_same_bits_each_time(
+    config: Config, data: Prepared, layers: int, precision: str, two: bool
+) -> None:
+    model = preset("lstm-attention").model
+    model = model.model_copy(update={"d_model": 16, "encoder_layers": layers, "decoder_layers": layers})
+    config = settle(config.model_copy(update={"model": model}), data)
+    config = config.model_copy(update={"train": config.train.model_copy(update={"precision": precision})})
+    runs = []
+    for _ in range(3):
+        trainer = Trainer(config.model, config.train, ALONE)
+        assert (trainer.threads is not None) == (two and torch.get_num_threads() % 2 == 0)
+        torch.rand(len(runs))
+        runs.append([trainer.update(step, number) for number, step in enumerate(steps(config, data, 2, 2), 1)])
+    assert runs[0] == runs[1] == runs[2]
 
 
 def test_bf16_autocast_trains(config: Config, data: Prepared) -> None:

@@ -3,8 +3,8 @@
 It is where there is AVX-512; with AVX2 alone torch's own is the faster at nearly every size.
 
 oneDNN compiles a product for every size that it meets, which takes it half a millisecond, and keeps a thousand of them:
-harmless for a few rows, gigabytes for the batches of a training. So training tells it to keep those of a batch, whose
-layers have the same sizes, and other work gives it few rows only.
+harmless for a few rows, gigabytes for the batches of a training. So training tells it to keep a few, as the layers have
+the same sizes, and other work gives it few rows only.
 
 For a few rows, the beams of a sentence or two, both read a large matrix at a fraction of the memory's speed; blocks of
 it that the cores multiply side by side come near.
@@ -22,13 +22,13 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 MANY, MIDDLING = 128, 1 << 16  # rows and elements of a matrix from which it is faster in training
-SIZES = 16  # that layers of one kind have in two batches, forward and back
+SIZES = 16  # that the layers of a decoder have in two parts of a batch, forward and back
 FEW, LARGE = 64, 3 << 16  # rows up to which it serves otherwise, and the elements that make it worthwhile
 FEWEST, BLOCKS = 16, 4  # rows up to which blocks of a large matrix are faster than either library, and how many blocks
 
 
 def keep_little() -> None:
-    """Have oneDNN forget the sizes of earlier batches, in a process that has not used it yet."""
+    """Have oneDNN forget sizes that were met a while ago, in a process that has not used it yet."""
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(SIZES))
 
 

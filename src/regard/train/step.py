@@ -21,7 +21,7 @@ from regard.model.seq2seq import Seq2Seq
 from regard.train.distributed import World, fill, gathered, spread, whole
 from regard.train.loss import smoothed_cross_entropy
 from regard.train.schedule import rate
-from regard.train.threads import TwoThreads
+from regard.train.threads import TwoThreads, seeded
 
 if TYPE_CHECKING:
     from torch.distributed.fsdp import FSDPModule
@@ -66,7 +66,7 @@ class Update:
 
 @dataclass(frozen=True)
 class _Part:
-    """What goes through the model at once: a batch, or half of one."""
+    """What goes through the model at once: a batch, or a part of one."""
 
     source_BS: Tensor
     target_BT: Tensor
@@ -96,9 +96,18 @@ class Trainer:
         if config.moving_average is not None:
             self.average = {name: parameter.detach().clone() for name, parameter in self.parameters.items()}
         self.updates = self._counts(0)
-        cores = torch.get_num_threads()
-        at_once = world.size == 1 and world.device.type == "cpu" and cores % 2 == 0 and not config.compile
-        self.threads = TwoThreads(cores) if at_once else None
+        self.threads = TwoThreads() if world.size == 1 and self._can_be_two(model) else None
+
+    def _can_be_two(self, model: nn.Module) -> bool:
+        """Whether two threads can share the work: of an odd number of cores they would leave one idle.
+
+        torch's recurrent layers drop by torch's own generator, and autocast keeps one copy of their weights for all
+        threads; both would make the bits depend on which thread comes first.
+        """
+        if self.world.device.type != "cpu" or torch.get_num_threads() % 2 or self.config.compile:
+            return False
+        recurrent = [layer for layer in model.modules() if isinstance(layer, nn.RNNBase)]
+        return not any(layer.dropout > 0.0 or self.config.precision == "bf16" for layer in recurrent)
 
     def update(self, step: Step, number: int, asked: Callable[[], bool] = lambda: False) -> Update:
         """Gradients of all batches of the group, per token; then Adam (section 5.3). A bad gradient changes nothing."""
@@ -123,7 +132,7 @@ class Trainer:
 
     @torch.no_grad()
     def _adam(self, learning_rate: float) -> None:
-        """Kingma and Ba, 2015, algorithm 1. As a function: the class takes a second and 70 MB to be imported."""
+        """Kingma and Ba, 2015, algorithm 1. As a function: the class imports the compiler, a second and 70 MB."""
         given = {name: parameter.grad for name, parameter in self.parameters.items() if parameter.grad is not None}
         first, second, counts = self.moments["exp_avg"], self.moments["exp_avg_sq"], self.updates
         adam(
@@ -161,7 +170,10 @@ class Trainer:
             (seed, partial(self._backward, part, scale, last=count == len(parts)))
             for count, (seed, part) in enumerate(parts, 1)
         ]
-        losses = [_seeded(*one) for one in work] if self.threads is None else self._two_by_two(self.threads, work)
+        if self.threads is None:
+            losses = [seeded(torch.manual_seed, *one) for one in work]
+        else:
+            losses = self._two_by_two(self.threads, work)
         return sum(loss for loss, _ in losses), sum(nll for _, nll in losses)
 
     def _parts(self, batch: Batch) -> list[_Part]:
@@ -181,7 +193,7 @@ class Trainer:
             earlier = {name: p.grad for name, p in self.parameters.items() if p.grad is not None}
             self._forget_gradients()
             both = work[first : first + 2]
-            losses += threads.run(both) if len(both) == 2 else [_seeded(*both[0])]
+            losses += threads.run(both) if len(both) == 2 else [seeded(torch.manual_seed, *both[0])]
             for name, gradient in earlier.items():
                 new = self.parameters[name].grad
                 self.parameters[name].grad = gradient if new is None else gradient.add_(new)
@@ -198,7 +210,7 @@ class Trainer:
 
     @contextmanager
     def _exchange(self, last: bool) -> Iterator[None]:
-        """Exchange gradients with the other processes after the last batch only."""
+        """Exchange gradients with the other processes after the last part only."""
         if isinstance(self.objective, DistributedDataParallel) and not last:
             with self.objective.no_sync():
                 yield
@@ -295,8 +307,3 @@ def _size(tensor: Tensor | None) -> str:
 def _seed(*place: int) -> int:
     """A seed that is a function of a place in the run."""
     return int.from_bytes(hashlib.blake2b(repr(place).encode(), digest_size=8).digest(), "little") >> 1
-
-
-def _seeded(seed: int, backward: Callable[[], Losses]) -> Losses:
-    torch.manual_seed(seed)
-    return backward()
