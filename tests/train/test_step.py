@@ -153,11 +153,14 @@ def test_a_large_batch_is_computed_in_parts(config: Config, data: Prepared, monk
     trainer = Trainer(config.model, config.train, ALONE)
     batch = steps(config, data, 1)[0].batches[0]
     assert len(trainer._parts(batch)) == 1
-    monkeypatch.setattr("regard.train.step.PART", config.train.batch_tokens // 2)
+    tokens = max(batch.source_BS.numel(), batch.target_BT[:, 1:].numel())
+    assert tokens <= config.train.batch_tokens
+    monkeypatch.setattr("regard.train.step.PART", tokens - 1)
     assert len(trainer._parts(batch)) == 2
     trainer.divided = True
-    (one,) = [part for part in trainer._parts(lone(batch)) if part.share]
-    assert len(one.source_BS) == 1 and len(trainer._parts(lone(batch))) == 2
+    one, *again = trainer._parts(lone(batch))
+    assert one.share == 1.0 and len(one.source_BS) == 1
+    assert len(again) == 1 and not again[0].share, "as many passes as any batch may need"
 
 
 def lone(batch: Batch) -> Batch:

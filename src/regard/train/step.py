@@ -180,10 +180,10 @@ class Trainer:
         """What of a batch goes through the model at once: all of it on a GPU."""
         if self.world.device.type != "cpu":
             return [_Part(batch.source_BS, batch.target_BT)]
-        count = -(-self.config.batch_tokens // PART)
-        parts = [_Part(*tensors) for tensors in batch.parts(count)]
+        positions = max(batch.source_BS.numel(), batch.target_BT[:, 1:].numel())
+        parts = [_Part(*tensors) for tensors in batch.parts(_parts(positions))]
         if self.divided:  # then all processes must make as many passes
-            parts += [replace(parts[-1], share=0.0)] * (count - len(parts))
+            parts += [replace(parts[-1], share=0.0)] * (_parts(self.config.batch_tokens) - len(parts))
         return parts
 
     def _two_by_two(self, threads: TwoThreads, work: Sequence[Work]) -> list[Losses]:
@@ -302,6 +302,10 @@ def knows_bf16(device: torch.device) -> bool:
 
 def _size(tensor: Tensor | None) -> str:
     return "absent" if tensor is None else "×".join(map(str, tensor.shape))
+
+
+def _parts(tokens: int) -> int:
+    return -(-tokens // PART)
 
 
 def _seed(*place: int) -> int:
