@@ -3,8 +3,8 @@
 It is where there is AVX-512; with AVX2 alone torch's own is the faster at nearly every size.
 
 oneDNN compiles a product for every size that it meets, which takes it half a millisecond, and keeps a thousand of them:
-harmless for a few rows, gigabytes for the batches of a training. So training tells it to keep a few, as the layers have
-the same sizes, and other work gives it few rows only.
+harmless where sizes repeat, hundreds of megabytes for the batches of a training, each of its own. So training tells
+it to keep a few, as the layers have the same sizes, and other work gives it few rows only.
 
 For a few rows, the beams of a sentence or two, both read a large matrix at a fraction of the memory's speed; blocks of
 it that the cores multiply side by side come near.

@@ -181,9 +181,9 @@ class Trainer:
         if self.world.device.type != "cpu":
             return [_Part(batch.source_BS, batch.target_BT)]
         positions = max(batch.source_BS.numel(), batch.target_BT[:, 1:].numel())
-        parts = [_Part(*tensors) for tensors in batch.parts(_parts(positions))]
+        parts = [_Part(*tensors) for tensors in batch.parts(_passes(positions))]
         if self.divided:  # then all processes must make as many passes
-            parts += [replace(parts[-1], share=0.0)] * (_parts(self.config.batch_tokens) - len(parts))
+            parts += [replace(parts[-1], share=0.0)] * (_passes(self.config.batch_tokens) - len(parts))
         return parts
 
     def _two_by_two(self, threads: TwoThreads, work: Sequence[Work]) -> list[Losses]:
@@ -304,7 +304,8 @@ def _size(tensor: Tensor | None) -> str:
     return "absent" if tensor is None else "×".join(map(str, tensor.shape))
 
 
-def _parts(tokens: int) -> int:
+def _passes(tokens: int) -> int:
+    """In how many parts a CPU computes a batch of so many tokens a side."""
     return -(-tokens // PART)
 
 
