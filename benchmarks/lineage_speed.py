@@ -24,8 +24,9 @@ from torch import Tensor, nn
 from train_batches import batches_of
 from train_speed import GEMM_SIZE, Step, Worker, amount, plain_step, processor
 
-from regard.config import PAD, Config
-from regard.presets import preset
+from regard.config.presets import preset
+from regard.config.run import Config
+from regard.config.special_tokens import PAD
 
 CONTENDERS = {  # by name: who makes the step, and of which preset
     "lstm-attention": ("regard", "lstm-attention"),

@@ -19,10 +19,10 @@ import torch
 from torch import Tensor, nn
 from train_speed import processor
 
-from regard.config import ModelConfig
+from regard.config.model import ModelConfig
 from regard.model.attention import MultiHeadAttention
+from regard.model.later.state_space import StateSpace
 from regard.model.layers import EncoderLayer
-from regard.model.state_space import StateSpace
 from regard.paper.complexity import exponent
 from regard.paper.dependence import peak_bytes
 

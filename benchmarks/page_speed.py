@@ -21,12 +21,13 @@ import torch
 from playwright.sync_api import Browser, Page, Response, sync_playwright
 from serve_load import server
 
-from regard.config import DecodeConfig, ModelConfig
-from regard.decode.translator import Translator
+from regard.config.decode import DecodeConfig
+from regard.config.model import ModelConfig
 from regard.look.page import page
 from regard.model.build import build
-from regard.model.bundled import DEFAULT, located
-from regard.model.saved import load_model
+from regard.saved.bundled import DEFAULT, located
+from regard.saved.saved_model import load_model
+from regard.translate.translator import Translator
 
 TOKENS = 60
 PAINT = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime"

@@ -44,7 +44,7 @@ def corpus(folder: Path, copies: int) -> tuple[Path, Path]:
 
 def ours(files: tuple[Path, Path], out: Path, cores: int) -> dict[str, float]:
     """Lines/s of the second pass alone, and of all but the learning of subwords, whose time depends on the sample."""
-    from regard.config import CorpusConfig, PrepareConfig
+    from regard.config.data import CorpusConfig, PrepareConfig
     from regard.data.prepare import prepare
 
     config = PrepareConfig(vocabulary=8000, sample=29_000)

@@ -23,7 +23,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from regard.model.bundled import located
+from regard.saved.bundled import located
 
 CLIENTS = (1, 8, 64)
 OVERLOAD = 10  # times the clients at which nothing more is gained
@@ -188,8 +188,8 @@ def written(folder: Path) -> str:
     """The model of translate_speed.py, for where no model is bundled."""
     from translate_speed import copying_model, lines
 
-    from regard.model.saved import save_model
-    from regard.presets import preset
+    from regard.config.presets import preset
+    from regard.saved.saved_model import save_model
     from regard.text.subwords import Subwords
 
     config = preset("small")

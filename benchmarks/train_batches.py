@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from regard.config import BOS, EOS, PAD
+from regard.config.special_tokens import BOS, EOS, PAD
 
 TOKENS = 4096  # of each side in a batch, at most, padding included
 BATCHES = 24

@@ -29,8 +29,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from train_batches import batches_of
 
-from regard.config import BOS, EOS, PAD, Config
-from regard.presets import preset
+from regard.config.presets import preset
+from regard.config.run import Config
+from regard.config.special_tokens import BOS, EOS, PAD
 
 CONTENDERS = ("regard", "torch", "huggingface")
 GEMM_SIZE = 2048

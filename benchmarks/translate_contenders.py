@@ -19,7 +19,7 @@ Translate = Callable[[Sequence[str], int, Any], list[str]]  # texts, the beam, o
 def with_regard(folder: Path, engine: str = "auto") -> tuple[list[Any], Translate]:
     """As a user would: nothing is set but the beam."""
     import regard
-    from regard.decode.translator import Options
+    from regard.translate.translator import Options
 
     translator = regard.load(folder, engine=engine)
     return [None], lambda texts, beam, _: translator.translate(texts, Options(beam=beam))

@@ -28,8 +28,9 @@ from train_batches import corpus_folder
 from train_speed import GEMM_SIZE, Worker, processor
 from translate_contenders import BEAMS, CONTENDERS
 
-from regard.config import Config, ModelConfig
-from regard.presets import preset
+from regard.config.model import ModelConfig
+from regard.config.presets import preset
+from regard.config.run import Config
 
 SENTENCES = {"base": 250}  # of the file, where all of it would take too long
 SINGLE = {"base": 20}  # that are translated one by one
@@ -83,7 +84,7 @@ def write_models(folder: Path, name: str, given: Path | None) -> None:
     """The same model as every contender loads it."""
     from regard.exchange.to_ctranslate2 import FOLDER, export_ctranslate2
     from regard.exchange.to_huggingface import export_huggingface
-    from regard.model.saved import save_model
+    from regard.saved.saved_model import save_model
     from regard.text.subwords import Subwords
 
     model = folder / "model"

@@ -13,6 +13,13 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+pytest_plugins = [
+    "tests.support.command",
+    "tests.support.digits",
+    "tests.support.experiments",
+    "tests.support.models",
+    "tests.support.public",
+]
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background would ignore Ctrl-C
 
 

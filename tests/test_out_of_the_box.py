@@ -11,7 +11,7 @@ import pytest
 import regard
 from regard.cli.parse import DEFAULT as PARSER
 from regard.files import check_manifest
-from regard.model.bundled import DEFAULT, located
+from regard.saved.bundled import DEFAULT, located
 from regard.text.trees import read_trees, tags, words
 
 EVERYDAY = (

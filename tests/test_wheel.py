@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.model.bundled import DEFAULT, bundled
+from regard.saved.bundled import DEFAULT, bundled
 
 ROOT = Path(__file__).parents[1]
 MOST_BYTES = 15 << 20

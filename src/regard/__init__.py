@@ -9,21 +9,21 @@ from typing import Any
 __version__ = "0.1.0"
 
 _PUBLIC = {
-    "Config": "regard.config",
+    "Config": "regard.config.run",
     "UserError": "regard.errors",
-    "preset": "regard.presets",
+    "preset": "regard.config.presets",
     "build": "regard.model.build",
     "Subwords": "regard.text.subwords",
     "normalise": "regard.text.normalise",
     "Prepared": "regard.data.prepared",
     "prepare": "regard.data.prepare",
-    "load": "regard.decode.load",
-    "load_parser": "regard.decode.load",
-    "Options": "regard.decode.translator",
-    "ParseOptions": "regard.decode.parser",
-    "Sampling": "regard.decode.sampling",
-    "load_model": "regard.model.saved",
-    "save_model": "regard.model.saved",
+    "load": "regard.translate.load",
+    "load_parser": "regard.translate.load",
+    "Options": "regard.translate.translator",
+    "ParseOptions": "regard.translate.parser",
+    "Sampling": "regard.search.sampling",
+    "load_model": "regard.saved.saved_model",
+    "save_model": "regard.saved.saved_model",
 }
 
 __all__ = ["__version__", *_PUBLIC]  # noqa: PLE0604

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.data.public import served  # noqa: F401
-from tests.data.server import Server
+from tests.support.server import Server
 
 from regard.cli.main import main
 from regard.data.corpora import catalogue
@@ -66,7 +65,7 @@ def test_treebanks(regard: Any) -> None:
     assert "cat 0[2-9]/*.mrg 1?/*.mrg 2[01]/*.mrg > train.mrg" in said
 
 
-def test_get_then_prepare(regard: Any, served: tuple[Server, Any], tmp_path: Path) -> None:  # noqa: F811
+def test_get_then_prepare(regard: Any, served: tuple[Server, Any], tmp_path: Path) -> None:
     out = tmp_path / "data"
     assert regard(f"prepare --corpus small-en-de --vocabulary 300 --out {out}") == (
         2, "", "regard: the corpus small-en-de is not here; get it with: regard corpora get small-en-de\n",
@@ -95,7 +94,7 @@ def test_get_then_prepare(regard: Any, served: tuple[Server, Any], tmp_path: Pat
     assert prepared.source_subwords.decode(prepared.train[0].pair(0)[0].tolist()) == "Satz 0 ist schön ü🎉."
 
 
-def test_several_corpora_and_files(regard: Any, served: tuple[Server, Any], tmp_path: Path) -> None:  # noqa: F811
+def test_several_corpora_and_files(regard: Any, served: tuple[Server, Any], tmp_path: Path) -> None:
     for name in ("small-en-de", "small-en-ko"):
         assert regard(f"corpora get {name}")[0] == 0
     folder = tmp_path / "cache" / "corpora" / "small-en-de"
@@ -108,7 +107,7 @@ def test_several_corpora_and_files(regard: Any, served: tuple[Server, Any], tmp_
     assert prepared.source_subwords.tags == ("<2de>", "<2ko>") and len(prepared.train[1]) > 300
 
 
-def test_to_a_folder(regard: Any, served: tuple[Server, Any], tmp_path: Path) -> None:  # noqa: F811
+def test_to_a_folder(regard: Any, served: tuple[Server, Any], tmp_path: Path) -> None:
     code, printed, _ = regard(f"corpora get small-en-ko --to {tmp_path / '말뭉치'}")
     assert code == 0 and printed.splitlines() == [
         f"{split:<6} {tmp_path}/말뭉치/{split}.en {tmp_path}/말뭉치/{split}.ko" for split in ("train", "valid", "test")
@@ -124,18 +123,18 @@ def test_to_a_folder(regard: Any, served: tuple[Server, Any], tmp_path: Path) ->
         ("corpora get small-en-ko", "the server answers 404 Not Found; the file may have moved, look for it by hand"),
     ],
 )
-def test_mistakes(regard: Any, served: tuple[Server, Any], arguments: str, sentence: str) -> None:  # noqa: F811
+def test_mistakes(regard: Any, served: tuple[Server, Any], arguments: str, sentence: str) -> None:
     served[0].files.clear()
     code, printed, said = regard(arguments)
     assert (code, printed) == (2, "") and said.splitlines()[-1].endswith(sentence)
     assert said.splitlines()[-1].startswith("regard: ")
 
 
-def test_a_bar_on_a_terminal(served: tuple[Server, Any]) -> None:  # noqa: F811
+def test_a_bar_on_a_terminal(served: tuple[Server, Any]) -> None:
     code = (
         "import json, sys\n"
         "from regard.cli.main import main\n"
-        "from regard.checked import check\n"
+        "from regard.config.checked import check\n"
         "from regard.data import corpora\n"
         "known = check(corpora.Catalogue, json.loads(sys.argv.pop(1)), 'the test')\n"
         "corpora.catalogue = lambda: known\n"

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 import sacrebleu
-from tests.cli.command import Run, folder, saved, sentences, subwords, translator  # noqa: F401
+from tests.support.command import Run
+from tests.support.models import sentences
 
-from regard.config import Config, ModelConfig
-from regard.decode.translator import Translator
+from regard.config.model import ModelConfig
+from regard.config.run import Config
 from regard.evaluate.perplexity import perplexity, score_texts
 from regard.model.build import build
-from regard.model.saved import Saved, save_model
-
-# ruff: noqa: F811
+from regard.saved.saved_model import Saved, save_model
+from regard.translate.translator import Translator
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.command import Run
+from tests.support.command import Run
 
 CAT = "(TOP (S (NP-SBJ (DT The) (NN 고양이)) (VP (VBD sat)) (. .)))"
 DOG = "(TOP (S (NP (DT The) (VBD 고양이)) (NP (VBD sat)) (. .)))"

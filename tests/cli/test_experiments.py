@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 from tests.cli.test_train import regard
-from tests.paper.conftest import table_file  # noqa: F401
-from tests.train.conftest import digits  # noqa: F401
 from typer.testing import CliRunner
 
 from regard.cli.main import app
@@ -26,7 +24,7 @@ def test_published_tables() -> None:
     assert json.loads(regard("paper", "table4", "--json"))["published"][0]["f1"] == 88.3
 
 
-def test_table3_and_table2(digits: Path, table_file: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_table3_and_table2(digits: Path, table_file: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     common = ["paper", "table3", str(table_file), "--scale", "tiny", "--data", str(digits), "--out", str(out)]
     done = CliRunner().invoke(app, [*common, "--rows", "base"], catch_exceptions=False)
@@ -38,7 +36,7 @@ def test_table3_and_table2(digits: Path, table_file: Path, tmp_path: Path) -> No
     assert ours[0]["steps"] == 8 and ours[0]["flops"] > 0
 
 
-def test_lineage(digits: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_lineage(digits: Path, tmp_path: Path) -> None:
     (tmp_path / "some.toml").write_text(LINEAGE)
     (tmp_path / "a").write_text("en 12\nko 34\n", encoding="utf-8")
     (tmp_path / "b").write_text("one two\n삼 사\n", encoding="utf-8")

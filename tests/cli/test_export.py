@@ -1,17 +1,17 @@
-# ruff: noqa: F811
 import json
 import shutil
 from pathlib import Path
 
 import pytest
 import sacrebleu
-from tests.cli.command import Run, folder, saved, sentences, subwords, translator  # noqa: F401
+from tests.support.command import Run
+from tests.support.models import sentences
 
-from regard.decode.ctranslate2_engine import CTranslate2Engine
-from regard.decode.load import convert, load
-from regard.decode.translator import Translator
+from regard.engines.ctranslate2_engine import CTranslate2Engine
 from regard.files import check_manifest
-from regard.model.saved import load_model
+from regard.saved.saved_model import load_model
+from regard.translate.load import convert, load
+from regard.translate.translator import Translator
 
 
 @pytest.fixture

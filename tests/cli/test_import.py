@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.command import Run
 from tests.exchange.marian import publish
+from tests.support.command import Run
 
 
 def test_imports_and_translates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.command import Run
 from tests.cli.test_train import data, regard  # noqa: F401
+from tests.support.command import Run
 
 from regard.train.log import records
 

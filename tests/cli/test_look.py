@@ -1,4 +1,3 @@
-# ruff: noqa: F811
 """`regard look`."""
 
 import json
@@ -6,10 +5,10 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
-from tests.cli.command import Run, folder, saved, subwords, translator  # noqa: F401
+from tests.support.command import Run
 
-from regard.decode.translator import Translator
 from regard.look.page import page
+from regard.translate.translator import Translator
 
 TEXT = "The old woman sees 12 apples"
 

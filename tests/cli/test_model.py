@@ -5,8 +5,8 @@ import pytest
 from typer.testing import CliRunner
 
 from regard.cli.main import app
+from regard.config.presets import preset_names
 from regard.errors import UserError
-from regard.presets import preset_names
 
 
 def report(*arguments: str) -> dict:

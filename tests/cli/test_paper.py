@@ -2,9 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.command import Run, folder, saved, sentences, subwords, translator  # noqa: F401
-
-# ruff: noqa: F811
+from tests.support.command import Run
 
 
 @pytest.fixture

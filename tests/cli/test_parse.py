@@ -1,6 +1,5 @@
 """From trees to a parser, on the command line."""
 
-# ruff: noqa: F811
 import json
 import os
 import subprocess
@@ -9,9 +8,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.cli.command import Run, folder, saved, sentences, subwords, translator  # noqa: F401
+from tests.support.command import Run
 
-from regard.model.saved import load_model
+from regard.saved.saved_model import load_model
 from regard.text.subwords import Subwords
 from regard.text.symbols import Symbols
 from regard.text.trees import read_trees, words

@@ -2,7 +2,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.command import Run, folder, saved, subwords  # noqa: F401
+from tests.support.command import Run
 
 from regard.serve.keys import read_keys
 

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from regard.cli.main import app
 from regard.errors import Interrupted, UserError
 from regard.files import sha256
-from regard.model.bundled import located
+from regard.saved.bundled import located
 from regard.train.log import records
 from regard.train.step import Update
 

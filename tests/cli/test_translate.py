@@ -1,4 +1,3 @@
-# ruff: noqa: F811
 import gzip
 import json
 import os
@@ -9,14 +8,16 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.cli.command import Run, folder, saved, sentences, subwords, translator  # noqa: F401
+from tests.support.command import Run
+from tests.support.models import sentences
 from tests.text.conftest import HOSTILE
 
-from regard.config import EOS, Config
-from regard.decode.translator import Translator
-from regard.model import bundled
+from regard.config.run import Config
+from regard.config.special_tokens import EOS
 from regard.model.build import build
-from regard.model.saved import Saved, save_model
+from regard.saved import bundled
+from regard.saved.saved_model import Saved, save_model
+from regard.translate.translator import Translator
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def test_the_lines_before_a_break_are_translated(run: Run, folder: Path) -> None
 
 
 def test_many_lines(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.decode.translator.WINDOW_LINES", 100)
+    monkeypatch.setattr("regard.translate.translator.WINDOW_LINES", 100)
     lines = [b"The man %d." % (number % 7) if number % 3 else b"" for number in range(1000)]
     code, out, _ = run("--model", str(folder), "--beam", "1", stdin=b"\r\n".join(lines))
     assert code == 0

@@ -1,4 +1,3 @@
-# ruff: noqa: F811
 import os
 import re
 import subprocess
@@ -6,9 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.command import Run, folder, saved, sentences, subwords, translator  # noqa: F401
+from tests.support.command import Run
 
-from regard.decode.translator import Options, Translator
+from regard.translate.translator import Options, Translator
 
 PAGE = """<!DOCTYPE html><html lang="en"><head><title>The garden</title><script>var a = "<b>";</script></head>
 <body><p>The <b>old woman</b> sees <a href="x.html">trees</a>.</p><p translate="no">The man.</p><p>42</p></body></html>

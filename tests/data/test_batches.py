@@ -14,7 +14,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.config import BOS, EOS, PAD
+from regard.config.special_tokens import BOS, EOS, PAD
 from regard.data.batches import Batch, Batches, Plan, Position, evaluation_batches
 from regard.errors import UserError
 

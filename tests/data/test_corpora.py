@@ -3,11 +3,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.data.public import ENGLISH, GERMAN, KOREAN, segments, tgz, zipped
-from tests.data.server import Server, running
+from tests.support.public import ENGLISH, GERMAN, KOREAN, segments, tgz, zipped
+from tests.support.server import Server, running
 
-from regard.checked import check
-from regard.config import CorpusConfig
+from regard.config.checked import check
+from regard.config.data import CorpusConfig
 from regard.data import corpora
 from regard.data.corpora import Catalogue, catalogue, get, text_files
 from regard.data.corpus import languages, pairs

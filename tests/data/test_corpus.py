@@ -15,7 +15,7 @@ from backports import zstd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.config import CorpusConfig
+from regard.config.data import CorpusConfig
 from regard.data import corpus, lines, parse
 from regard.data.corpus import Corpus, check, languages, pairs
 from regard.data.parse import Reading
@@ -315,7 +315,7 @@ def test_standard_input_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_real_pipe() -> None:
-    program = "from regard.config import CorpusConfig; from regard.data.corpus import pairs\n"
+    program = "from regard.config.data import CorpusConfig; from regard.data.corpus import pairs\n"
     program += "print(sum(1 for _ in pairs(CorpusConfig(files=('-',)))))"
     done = subprocess.run([sys.executable, "-c", program], input=b"a\tb\n" * 100_000, capture_output=True, check=True)
     assert done.stdout == b"100000\n"

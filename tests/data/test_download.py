@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.data.server import Server, running
+from tests.support.server import Server, running
 
 from regard.data import download as module
 from regard.data.download import Remote, download

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.config import UNK, CorpusConfig, FilterConfig, PrepareConfig
+from regard.config.data import CorpusConfig, FilterConfig, PrepareConfig
+from regard.config.special_tokens import UNK
 from regard.data.prepare import prepare
 from regard.data.prepared import Prepared, RawPair, valid_texts
 from regard.data.report import Report
@@ -414,7 +415,7 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path: Path) -> None:
     """The parent's peak, of 1 MB and of 19 MB of text; if it held the text, it would grow by more than that."""
     program = (
         "import sys; from pathlib import Path\n"
-        "from regard.config import CorpusConfig, PrepareConfig; from regard.data.prepare import prepare\n"
+        "from regard.config.data import CorpusConfig, PrepareConfig; from regard.data.prepare import prepare\n"
         "corpus = CorpusConfig(files=tuple(sys.argv[1:3])); config = PrepareConfig(vocabulary=320, sample=100)\n"
         "prepare([corpus], [], Path(sys.argv[3]), config, cores=1)\n"
         "print(Path('/proc/self/status').read_text().partition('VmHWM:')[2].split()[0])"

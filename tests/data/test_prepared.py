@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard import files
-from regard.config import CorpusConfig, PrepareConfig
+from regard.config.data import CorpusConfig, PrepareConfig
 from regard.data.prepare import prepare
 from regard.data.prepared import Prepared, Split, SplitDescription, SplitWriter, id_type
 from regard.errors import UserError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.config import CorpusConfig, FilterConfig, PrepareConfig
+from regard.config.data import CorpusConfig, FilterConfig, PrepareConfig
 from regard.data.prepare import prepare
 from regard.data.prepared import Prepared, valid_texts
 from regard.data.report import Report

@@ -2,12 +2,10 @@
 
 from pathlib import Path
 
-from tests.cli.command import folder, saved, sentences, subwords  # noqa: F401
-
 from regard.demo.bundled import SENTENCES, translated
 
 
-def test_sentences_in_the_language_of_the_model_with_their_alignment(folder: Path) -> None:  # noqa: F811
+def test_sentences_in_the_language_of_the_model_with_their_alignment(folder: Path) -> None:
     shown = translated(folder)
     assert [text.split("\n")[0] for text in shown] == list(SENTENCES["en"])
     assert all("●" in text for text in shown)

@@ -1,8 +1,8 @@
 """What is told of parses."""
 
-from regard.decode.parser import Parse
 from regard.evaluate.parser_report import ParserReport, figures
 from regard.text.trees import Tree, cleaned, read_trees, words
+from regard.translate.parser import Parse
 
 GOLD = [
     "(S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .))",

@@ -2,16 +2,14 @@ import math
 
 import pytest
 import torch
-from tests.decode.conftest import make, padded, saved, sentences, subwords, translator  # noqa: F401
+from tests.support.models import padded, sentences
 
-from regard.config import BOS, EOS
-from regard.decode.ensemble import Ensemble
-from regard.decode.translator import Options, Translator
+from regard.config.special_tokens import BOS, EOS
 from regard.evaluate import perplexity as module
 from regard.evaluate.perplexity import perplexity, score_ids, score_texts
-from regard.model.saved import Saved
-
-# ruff: noqa: F811
+from regard.saved.saved_model import Saved
+from regard.search.ensemble import Ensemble
+from regard.translate.translator import Options, Translator
 
 
 def test_scores_are_sums_of_log_softmax(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from regard.config import Config, CorpusConfig, PrepareConfig
+from regard.config.data import CorpusConfig, PrepareConfig
+from regard.config.run import Config
 from regard.data.prepare import prepare
 from regard.data.prepared import Prepared
 from regard.errors import UserError

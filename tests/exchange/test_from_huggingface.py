@@ -11,13 +11,13 @@ import torch
 from safetensors.torch import load_file, save_file
 from tests.exchange.marian import ENGLISH, ODD, ids, logits, marian, publish, tokenizer, trained
 
-from regard.config import BOS, EOS, PAD, UNK
-from regard.decode.engines import quiet
-from regard.decode.translator import Options, Translator
+from regard.config.special_tokens import BOS, EOS, PAD, UNK
+from regard.engines.engine import quiet
 from regard.errors import UserError
 from regard.exchange.from_huggingface import import_huggingface
-from regard.model.saved import load_model
+from regard.saved.saved_model import load_model
 from regard.text.normalise import normalise
+from regard.translate.translator import Options, Translator
 
 VARIANTS = {
     "as OPUS-MT": {},

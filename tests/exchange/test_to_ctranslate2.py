@@ -6,19 +6,18 @@ import ctranslate2
 import numpy as np
 import pytest
 import torch
-from tests.decode.conftest import saved, sentences, subwords, translator  # noqa: F401
+from tests.support.models import sentences
 
-from regard.config import Config, ModelConfig
-from regard.decode.translator import Translator
+from regard.config.model import ModelConfig
+from regard.config.presets import preset
+from regard.config.run import Config
 from regard.errors import UserError
 from regard.exchange import to_ctranslate2
 from regard.exchange.to_ctranslate2 import Quantization, export_ctranslate2, inconvertible, positions
 from regard.files import check_manifest
-from regard.model.saved import Saved, as_arrays, load_model, save_model
-from regard.presets import preset
+from regard.saved.saved_model import Saved, as_arrays, load_model, save_model
 from regard.text.subwords import Subwords
-
-# ruff: noqa: F811
+from regard.translate.translator import Translator
 
 
 @pytest.fixture

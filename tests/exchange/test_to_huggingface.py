@@ -7,16 +7,19 @@ import pytest
 import torch
 from tests.exchange.marian import ENGLISH, KOREAN, ODD, ids, logits, marian, publish, tokenizer
 
-from regard.config import BOS, EOS, PAD, UNK, Config, DecodeConfig, ModelConfig
-from regard.decode.engines import quiet
-from regard.decode.translator import Options, Translator
+from regard.config.decode import DecodeConfig
+from regard.config.model import ModelConfig
+from regard.config.run import Config
+from regard.config.special_tokens import BOS, EOS, PAD, UNK
+from regard.engines.engine import quiet
 from regard.errors import UserError
 from regard.exchange.from_huggingface import import_huggingface
 from regard.exchange.to_huggingface import export_huggingface
 from regard.model.build import build
-from regard.model.saved import load_model, save_model
+from regard.saved.saved_model import load_model, save_model
 from regard.text.normalise import normalise
 from regard.text.subwords import Subwords
+from regard.translate.translator import Options, Translator
 
 DECODE = DecodeConfig(beam=3, alpha=0.8, penalty="paper", extra_length=4)
 VARIANTS: dict[str, dict[str, Any]] = {

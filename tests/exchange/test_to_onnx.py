@@ -10,16 +10,19 @@ import numpy as np
 import pytest
 import torch
 from onnxruntime import InferenceSession
-from tests.decode.conftest import sentences
+from tests.support.models import sentences
 
-from regard.config import BOS, PAD, Config, DecodeConfig, ModelConfig
-from regard.decode.translator import Options, Translator
+from regard.config.decode import DecodeConfig
+from regard.config.model import ModelConfig
+from regard.config.run import Config
+from regard.config.special_tokens import BOS, PAD
 from regard.errors import UserError
 from regard.exchange.to_onnx import export_onnx
 from regard.model.build import build
-from regard.model.saved import load_model, save_model
+from regard.saved.saved_model import load_model, save_model
 from regard.text.normalise import normalise
 from regard.text.subwords import Subwords
+from regard.translate.translator import Options, Translator
 
 TEXTS = ["The old woman sees 12 apples!", "할머니가 사과를 봅니다", "שלום, عالم 👩\u200d👧 e\u0301"]
 VARIANTS: list[Any] = [

@@ -1,17 +1,15 @@
-# ruff: noqa: F811
 """One head as a file."""
 
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
-from tests.decode.conftest import saved, subwords, translator  # noqa: F401
 
-from regard.decode.translator import Translator
 from regard.errors import UserError
 from regard.look.figure import one_head, shown, write_head
 from regard.look.fonts import families
 from regard.look.look import Look
+from regard.translate.translator import Translator
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 

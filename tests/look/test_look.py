@@ -1,4 +1,3 @@
-# ruff: noqa: F811
 """A text seen from inside."""
 
 import json
@@ -8,19 +7,19 @@ from html.parser import HTMLParser
 
 import pytest
 import torch
-from tests.decode.conftest import like_trained, saved, subwords, translator  # noqa: F401
 
-from regard.config import BOS, EOS, ModelConfig
-from regard.decode.sampling import Sampling
-from regard.decode.translator import Options, Translator
+from regard.config.model import ModelConfig
+from regard.config.special_tokens import BOS, EOS
 from regard.errors import UserError
 from regard.look.look import MOST_SENTENCES, Look
 from regard.look.sight import KINDS
 from regard.model.build import build
 from regard.model.positions import sinusoids
-from regard.model.saved import Saved
 from regard.model.seq2seq import Attentions, Seq2Seq
+from regard.saved.saved_model import Saved
+from regard.search.sampling import Sampling
 from regard.text.subwords import Subwords
+from regard.translate.translator import Options, Translator
 
 TEXT = "The old woman sees 12 apples 할머니가 e\u0301 שלום 🙂"
 
@@ -111,7 +110,7 @@ def test_a_tag_is_a_word_of_its_own() -> None:
 
 
 def several_saved(config: ModelConfig, several: Subwords) -> Saved:
-    from regard.config import DecodeConfig
+    from regard.config.decode import DecodeConfig
 
     model = build(config).eval().requires_grad_(False)
     return Saved(config, DecodeConfig(beam=2), (None, None), "NFC", {"subwords.model": several.content}, model=model)

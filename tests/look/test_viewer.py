@@ -1,4 +1,3 @@
-# ruff: noqa: F811
 """The viewer in Chromium: what it shows is what the model did."""
 
 import json
@@ -12,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
-from tests.decode.conftest import saved, subwords, translator  # noqa: F401
 
-from regard.config import BOS, EOS, DecodeConfig, ModelConfig
-from regard.decode.translator import Translator
+from regard.config.decode import DecodeConfig
+from regard.config.model import ModelConfig
+from regard.config.special_tokens import BOS, EOS
 from regard.look.look import Look
 from regard.look.page import VIEWER, page
 from regard.model.build import build
 from regard.model.positions import sinusoids
-from regard.model.saved import Saved
+from regard.saved.saved_model import Saved
+from regard.translate.translator import Translator
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.model import short_attention
 from regard.model.attention import MultiHeadAttention, attend
+from regard.model.kernels import short_attention
+from regard.model.kernels.short_attention import NARROW, SHORT
 from regard.model.masks import distances, visible
-from regard.model.short_attention import NARROW, SHORT
 
 PeakBytes = Callable[[Callable[[], object]], int]
 torch.manual_seed(0)

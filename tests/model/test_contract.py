@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 import torch
 
-from regard.config import BOS, EOS, PAD, ModelConfig
+from regard.config.model import ModelConfig
+from regard.config.special_tokens import BOS, EOS, PAD
 from regard.model.build import build
 from regard.model.seq2seq import Seq2Seq
 

@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from regard.config import ModelConfig
+from regard.config.model import ModelConfig
+from regard.config.presets import preset, preset_names
 from regard.model.build import build
 from regard.model.cost import cost
-from regard.presets import preset, preset_names
 
 CONFIG = ModelConfig(vocabulary=100, encoder_layers=2, decoder_layers=3, d_model=24, d_ff=40, heads=3, d_k=5, d_v=7)
 

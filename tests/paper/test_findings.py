@@ -2,10 +2,10 @@
 
 import pytest
 
+from regard.config.presets import paper_figures
 from regard.paper.experiment import read_experiment
 from regard.paper.findings import Expectation, Finding, Point, judge, spread
 from regard.paper.table3 import Table3
-from regard.presets import paper_figures
 
 BASE = [Point(5.0, 25.0), Point(5.2, 25.6)]  # mean 5.1 and 25.3; 0.2 and 0.6 apart
 WORSE = Expectation(row="x", ppl="higher", bleu="lower")

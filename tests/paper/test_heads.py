@@ -1,10 +1,6 @@
 from pathlib import Path
 
-from tests.cli.command import folder, saved, sentences, subwords, translator  # noqa: F401
-
 from regard.paper.heads import draw_heads, see_first
-
-# ruff: noqa: F811
 
 
 def test_heads_of_any_script_and_of_a_word_only_where_it_is(folder: Path, tmp_path: Path) -> None:

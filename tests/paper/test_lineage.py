@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.paper.conftest import Watched, kill_at
+from tests.support.experiments import Watched, kill_at
 
 from regard.data.prepared import Prepared
 from regard.errors import UserError
@@ -101,7 +101,7 @@ def test_mistakes(data: Prepared, tmp_path: Path, watched: Watched) -> None:
 CODE = """
 import sys
 from pathlib import Path
-from tests.paper.conftest import Watched
+from tests.support.experiments import Watched
 from tests.paper.test_lineage import run
 from regard.data.prepared import Prepared
 run(Prepared.open(sys.argv[1]), Path(sys.argv[2]), Watched(), "rnn")

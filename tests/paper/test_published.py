@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from regard.config.presets import paper_figures
 from regard.paper.experiment import read_experiment
 from regard.paper.published import published
 from regard.paper.table3 import Table3, rows_at
-from regard.presets import paper_figures
 
 
 @pytest.fixture(scope="module")

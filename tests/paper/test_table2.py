@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.config import Config
+from regard.config.run import Config
 from regard.data.prepared import Prepared
 from regard.errors import UserError
 from regard.model.cost import cost

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.paper.conftest import Watched, kill_at
+from tests.support.experiments import Watched, kill_at
 
-from regard.config import Config
+from regard.config.presets import paper_figures, preset_names
+from regard.config.run import Config
 from regard.data.prepared import Prepared
 from regard.errors import Interrupted, UserError
 from regard.files import sha256
 from regard.paper.experiment import Row, read_experiment, run_rows, sample_of
 from regard.paper.table3 import Table3, chosen, rows_at, run_table3
-from regard.presets import paper_figures, preset_names
 from regard.train.loop import Silence
 from regard.train.run import settle
 from regard.train.step import Update
@@ -25,7 +25,7 @@ from regard.train.step import Update
 CODE = """
 import sys
 from pathlib import Path
-from tests.paper.conftest import Watched
+from tests.support.experiments import Watched
 from regard.data.prepared import Prepared
 from regard.paper.experiment import read_experiment
 from regard.paper.table3 import Table3, run_table3

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.decode.conftest import like_trained, saved, subwords  # noqa: F401
 from tests.serve.running import Running, running
+from tests.support.models import like_trained
 
-from regard.config import Config
+from regard.config.run import Config
 from regard.model.build import build
-from regard.model.saved import Saved, save_model
+from regard.saved.saved_model import Saved, save_model
 
 
 @pytest.fixture(scope="session")
-def folders(saved: Saved, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:  # noqa: F811
+def folders(saved: Saved, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Models by direction; en to fr goes by way of de."""
     place = tmp_path_factory.mktemp("served")
     found = {}

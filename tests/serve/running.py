@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from regard.decode.engines import Engine, Progress, Request, quiet
-from regard.decode.hypothesis import Hypothesis
+from regard.engines.engine import Engine, Progress, Request, quiet
+from regard.search.hypothesis import Hypothesis
 from regard.serve.desk import Desk
 from regard.serve.keys import Keys
 from regard.serve.run import Server, bound, server

@@ -1,6 +1,6 @@
-from regard.config import DecodeConfig
-from regard.decode.engines import Progress, Request, quiet
-from regard.decode.hypothesis import Hypothesis
+from regard.config.decode import DecodeConfig
+from regard.engines.engine import Progress, Request, quiet
+from regard.search.hypothesis import Hypothesis
 from regard.serve.cache import Cache, Remembering
 from regard.serve.metrics import Metrics
 

@@ -14,10 +14,10 @@ from deep_translator import DeeplTranslator, LibreTranslator, exceptions
 from libretranslatepy import LibreTranslateAPI
 from tests.serve.running import Running, running
 
-from regard.decode.load import load
 from regard.errors import UserError
 from regard.files import whole_directory
 from regard.serve.keys import new_key, read_keys
+from regard.translate.load import load
 
 TEXT = "The old woman sees 12 apples. 사과를 봅니다! שלום 👩\u200d👧"
 PACKAGES = ("deepl-node@1", "translate@3")

@@ -4,9 +4,9 @@ from urllib.parse import urlencode
 import pytest
 from tests.serve.running import Running, gated, running
 
-from regard.decode.load import load
-from regard.decode.translator import Options
 from regard.serve.keys import new_key, read_keys
+from regard.translate.load import load
+from regard.translate.translator import Options
 
 TEXTS = ["The old woman sees 12 apples. 사과를 봅니다!", "", "A teacher 👩\u200d👧 שלום."]
 

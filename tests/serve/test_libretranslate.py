@@ -7,12 +7,12 @@ from urllib.parse import urlencode
 import pytest
 from tests.serve.running import Answer, Running, running
 
-from regard.decode.load import load
-from regard.decode.translator import Options
 from regard.documents import html
 from regard.documents.segment import Translated, rebuild, segments
 from regard.serve.keys import new_key, read_keys
 from regard.serve.workshop import _others
+from regard.translate.load import load
+from regard.translate.translator import Options
 
 TEXT = "The old woman sees 12 apples. 사과를 봅니다!\n\n  Der junge Mann 👩\u200d👧 שלום e\u0301 "
 TOO_LONG = "Invalid request: request"

@@ -5,18 +5,20 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.decode.conftest import like_trained
 from tests.serve.running import Running, gated, running
 from tests.serve.test_steady import LINES, until
+from tests.support.models import like_trained
 
-from regard.config import EOS, Config, DecodeConfig
-from regard.decode.load import load
-from regard.decode.translation import Translation
-from regard.decode.translator import Options
+from regard.config.decode import DecodeConfig
+from regard.config.run import Config
+from regard.config.special_tokens import EOS
 from regard.look.page import page
 from regard.model.build import build
-from regard.model.saved import Saved, save_model
+from regard.saved.saved_model import Saved, save_model
 from regard.serve.keys import new_key, read_keys
+from regard.translate.load import load
+from regard.translate.translation import Translation
+from regard.translate.translator import Options
 
 TEXT = "The old woman sees 12 apples in the garden. 할머니가 🙂 봅니다!"
 

@@ -1,18 +1,18 @@
 from pathlib import Path
 
 import pytest
-from tests.decode.conftest import sentences
 from tests.serve.running import running
+from tests.support.models import sentences
 
-from regard.config import Config
-from regard.decode.load import load
-from regard.decode.translator import Options
+from regard.config.run import Config
 from regard.errors import UserError
-from regard.model.saved import Saved, save_model
+from regard.saved.saved_model import Saved, save_model
 from regard.serve.languages import name, pattern, served
 from regard.serve.metrics import Metrics
 from regard.serve.models import Models
 from regard.text.subwords import Subwords
+from regard.translate.load import load
+from regard.translate.translator import Options
 
 
 def of_several(folder: Path, saved: Saved, languages: tuple[str | None, str | None], *tags: str) -> str:

@@ -15,11 +15,11 @@ from tests.serve.running import Running, gated, running
 from tests.serve.test_look import once
 from tests.serve.test_steady import LINES, until
 
-from regard.decode.load import load
-from regard.decode.translator import Options, Translator
 from regard.look.page import VIEWER
 from regard.serve.assets import PAGE
 from regard.serve.keys import new_key, read_keys
+from regard.translate.load import load
+from regard.translate.translator import Options, Translator
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.decode.conftest import sentences
 from tests.serve.running import MULTIPART, Answer, ask, multipart, process
+from tests.support.models import sentences
 
 
 def translate(port: int, text: str | list[str]) -> Answer:

@@ -11,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from tests.decode.conftest import sentences
 from tests.serve.running import Answer, Gated, Running, gated, running
+from tests.support.models import sentences
 
-from regard.decode.load import load
+from regard.translate.load import load
 
 LINES = sentences()
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.text.conftest import any_text
 
-from regard.config import FilterConfig
+from regard.config.data import FilterConfig
 from regard.text import filters
 from regard.text.filters import DIGEST_SIZE, Duplicates, digest, reason_after, reason_before
 from regard.text.normalise import normalise

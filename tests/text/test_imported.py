@@ -7,7 +7,7 @@ import pytest
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 from tests.text.conftest import HOSTILE
 
-from regard.config import UNK
+from regard.config.special_tokens import UNK
 from regard.errors import UserError
 from regard.text import imported, subword_file
 from regard.text.subword_file import RESERVED, lent, returned

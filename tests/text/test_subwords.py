@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sentencepiece import SentencePieceProcessor
 from tests.text.conftest import HOSTILE, SIZE, TAGS, any_text
 
-from regard.config import BOS, EOS, PAD, UNK
+from regard.config.special_tokens import BOS, EOS, PAD, UNK
 from regard.errors import UserError
 from regard.text import subword_file
 from regard.text.normalise import normalise

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.config import BOS, EOS, PAD, UNK
+from regard.config.special_tokens import BOS, EOS, PAD, UNK
 from regard.errors import UserError
 from regard.text.symbols import MOST, Symbols
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from regard.config import Config
+from regard.config.run import Config
 from regard.data.batches import Position
 from regard.errors import Failed, UserError
 from regard.files import sha256
@@ -80,7 +80,7 @@ def test_what_a_killed_process_left_is_cleared(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])
-@pytest.mark.parametrize("where", ["os.fsync", "regard.train.checkpoint.save_file", "regard.model.weights.save_file"])
+@pytest.mark.parametrize("where", ["os.fsync", "regard.train.checkpoint.save_file", "regard.saved.weights.save_file"])
 def test_a_disk_that_fails_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int, where: str
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.config import Config
+from regard.config.run import Config
 from regard.data.batches import Step
 from regard.data.prepared import Prepared
 from regard.errors import UserError
@@ -23,7 +23,7 @@ from regard.train.step import Objective, Trainer
 CODE = """
 import json, sys
 from pathlib import Path
-from regard.config import Config
+from regard.config.run import Config
 from regard.data.prepared import Prepared
 from regard.train.loop import train
 train(Config.model_validate_json(sys.argv[1]), Prepared.open(Path(sys.argv[2])), Path(sys.argv[3]))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.config import Config
+from regard.config.run import Config
 from regard.data.prepared import Prepared
 from regard.files import sha256
 from regard.train.log import Record, records
@@ -21,7 +21,7 @@ from regard.train.run import settle
 CODE = """
 import sys
 from pathlib import Path
-from regard.presets import read
+from regard.config.presets import read
 from regard.data.prepared import Prepared
 from regard.train.loop import train
 train(read(Path(sys.argv[1])), Prepared.open(Path(sys.argv[2])), Path(sys.argv[3]))
@@ -78,12 +78,12 @@ EVERY_MOMENT = """
 import itertools, os, signal, sys
 from pathlib import Path
 import torch._dynamo  # which Adam would load in every child
-import regard.model.weights, regard.train.checkpoint as checkpoint
-from regard.presets import read
+import regard.saved.weights, regard.train.checkpoint as checkpoint
+from regard.config.presets import read
 from regard.data.prepared import Prepared
 from regard.train.loop import train
 CALLS = [(os, "fsync"), (os, "replace"), (os, "rename"), (os, "unlink"), (os, "rmdir"),
-         (regard.model.weights, "save_file"), (checkpoint, "save_file"), (checkpoint.Belongings, "write")]
+         (regard.saved.weights, "save_file"), (checkpoint, "save_file"), (checkpoint.Belongings, "write")]
 
 def kill_at(moment):
     passed = []

@@ -7,11 +7,13 @@ import torch
 from tests.train.test_distributed import losses, torchrun, with_train
 from torch import Tensor
 
-from regard.config import BOS, EOS, Config, ModelConfig
+from regard.config.model import ModelConfig
+from regard.config.presets import preset, preset_names
+from regard.config.run import Config
+from regard.config.special_tokens import BOS, EOS
 from regard.data.prepared import Prepared
 from regard.model.build import build
 from regard.model.seq2seq import Seq2Seq
-from regard.presets import preset, preset_names
 from regard.train.loop import train
 from regard.train.loss import smoothed_cross_entropy
 from regard.train.run import settle

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import torch
 
-from regard.config import Config
+from regard.config.presets import read
+from regard.config.run import Config
 from regard.data.prepared import Prepared
 from regard.errors import Failed, Interrupted, UserError
 from regard.files import one_writer, sha256
-from regard.model.saved import load_model
-from regard.presets import read
+from regard.saved.saved_model import load_model
 from regard.train import checkpoint
 from regard.train.averaging import average_run, best_of_run
 from regard.train.history import read_history
@@ -509,7 +509,7 @@ def test_history_of_a_long_run_and_of_foreign_lines(config: Config, data: Prepar
 RESIDENT = """
 import os, sys
 from pathlib import Path
-from regard.presets import read
+from regard.config.presets import read
 from regard.data.prepared import Prepared
 from regard.train.loop import Silence, train
 

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from regard.config import PAD
+from regard.config.special_tokens import PAD
 from regard.train.loss import smoothed_cross_entropy
 
 

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from regard.config import TrainConfig
+from regard.config.train import TrainConfig
 from regard.train.schedule import rate
 
 

@@ -13,12 +13,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from regard.config import PAD, Config
+from regard.config.presets import preset
+from regard.config.run import Config
+from regard.config.special_tokens import PAD
 from regard.data.batches import Batch, Batches, Step
 from regard.data.prepared import Prepared
 from regard.model.build import build
-from regard.model.dropout import keep_scale
-from regard.presets import preset
+from regard.model.kernels.dropout import keep_scale
 from regard.train.distributed import World
 from regard.train.run import settle
 from regard.train.step import Objective, Trainer, Update, _Part, knows_bf16
@@ -232,7 +233,7 @@ def test_training_imports_no_compiler_and_no_sharding(config: Config, digits: Pa
     code = """
 import sys
 from pathlib import Path
-from regard.config import Config
+from regard.config.run import Config
 from regard.data.prepared import Prepared
 from regard.train.loop import train
 train(Config.model_validate_json(sys.argv[1]), Prepared.open(Path(sys.argv[2])), Path(sys.argv[3]))

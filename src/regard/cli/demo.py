@@ -31,7 +31,7 @@ def demo(
 ) -> None:
     """Train a small model from nothing: dates as people write them in six languages, to ISO 8601. Takes 2 minutes."""
     from regard.demo.bundled import translated
-    from regard.model.bundled import bundled
+    from regard.saved.bundled import bundled
 
     started = perf_counter()
     if not as_json:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from regard.decode.translator import Options, Translator
     from regard.documents.segment import Segment, Translated
+    from regard.translate.translator import Options, Translator
 
 STANDARD_OUTPUT = "-"
 
@@ -51,7 +51,7 @@ def _check_place(place: Path, path: Path, force: bool) -> None:
 def _translations(translator: "Translator", found: Sequence["Segment"], options: "Options") -> list["Translated"]:
     """A translation for each segment; those with marks in them need an alignment, too, which takes time."""
     from regard.cli.progress import sentences_done
-    from regard.decode.sentences import split
+    from regard.translate.sentences import split
 
     aligned = replace(options, alignment=True) if translator.has_weights else options
     groups = {wanted: [segment.text for segment in found if segment.aligned == wanted] for wanted in (False, True)}
@@ -67,8 +67,8 @@ def _translations(translator: "Translator", found: Sequence["Segment"], options:
 def _stream(
     translator: "Translator", texts: Sequence[str], options: "Options", progress: Callable[[int], None]
 ) -> Iterator["Translated"]:
-    from regard.decode.translator import windows
     from regard.documents.segment import Translated
+    from regard.translate.translator import windows
 
     for window in windows(texts):
         for translation in translator.window(window, options, progress):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from regard.decode.translator import Options, Translator
+    from regard.translate.translator import Options, Translator
 
 
 def evaluate(
@@ -68,12 +68,12 @@ def evaluate(
         _measure_parser(model or [], gold, engine, device, beam, alpha, batch_tokens, out, as_json)
         return
 
-    from regard.decode.load import load
-    from regard.decode.translator import Options
     from regard.evaluate.aligned import read_aligned
     from regard.evaluate.bleu import metric
     from regard.evaluate.report import report
     from regard.files import check_place
+    from regard.translate.load import load
+    from regard.translate.translator import Options
 
     if not reference:
         raise UserError("--reference is missing; name the file of right translations")
@@ -144,11 +144,11 @@ def _measure_parser(
     """Parse the sentences of right trees; the parses with the constraint go to `out`."""
     from regard.cli.progress import sentences_done
     from regard.data.lines import shown, text_lines
-    from regard.decode.load import load_parser
-    from regard.decode.parser import ParseOptions
     from regard.evaluate.parser_report import measure_parser
     from regard.files import check_place
     from regard.text.trees import read_trees
+    from regard.translate.load import load_parser
+    from regard.translate.parser import ParseOptions
 
     if out is not None:
         check_place(out)
@@ -164,8 +164,8 @@ def _measure_parser(
 def _translated(translator: "Translator", sources: list[str], options: "Options") -> list[str]:
     """What `regard translate` would print."""
     from regard.cli.progress import sentences_done
-    from regard.decode.sentences import one_line
-    from regard.decode.translator import windows
+    from regard.translate.sentences import one_line
+    from regard.translate.translator import windows
 
     with sentences_done(len(sources)) as progress:
         translations = [one for window in windows(sources) for one in translator.window(window, options, progress)]
@@ -174,7 +174,7 @@ def _translated(translator: "Translator", sources: list[str], options: "Options"
 
 def _perplexity(translator: "Translator", sources: list[str], reference: list[str], options: "Options") -> float | None:
     """Of the first reference; none, with a sentence about it, where a line is longer than the model can read whole."""
-    from regard.decode.engines import BATCH_TOKENS
+    from regard.engines.engine import BATCH_TOKENS
     from regard.errors import UserError
     from regard.evaluate.perplexity import perplexity, score_texts
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 import typer
 
 if TYPE_CHECKING:
-    from regard.decode.translator import Translator
     from regard.evaluate.bleu import Score
+    from regard.translate.translator import Translator
 
 MOST_LINES = 500  # of a text on which a loss is measured
 MOST_LOSS = 0.3  # BLEU that rounded weights may cost
@@ -65,7 +65,7 @@ def export(
     from regard.errors import UserError
     from regard.exchange.smaller import write_smaller
     from regard.exchange.to_ctranslate2 import FOLDER, export_ctranslate2
-    from regard.model.description import model_folder
+    from regard.saved.description import model_folder
 
     if model is None or to is None:
         raise UserError("--model and --to are both needed; name the folder of a model and a format")
@@ -132,7 +132,7 @@ def _cost(
     model: Path, to: str, quantization: str, text: "_Text | None", lines: int, *, asked: bool
 ) -> tuple[dict[str, Any], str]:
     """What rounding costs in BLEU: as figures, and as a note for the card."""
-    from regard.model.description import load_description
+    from regard.saved.description import load_description
 
     if quantization == "float32" and not asked:
         return {}, ""
@@ -172,9 +172,9 @@ def _given(source: str, reference: str, target: str | None) -> _Text:
 
 def _validation(model: Path, target: str | None) -> _Text | None:
     """The validation set of the run that a model lies in, where it and its data still are."""
-    from regard.config import Config
+    from regard.config.presets import read
+    from regard.config.run import Config
     from regard.data.prepared import VALID_TEXTS, valid_texts
-    from regard.presets import read
     from regard.train.run import RUN
 
     run = model.absolute().parent / RUN
@@ -192,11 +192,11 @@ def _validation(model: Path, target: str | None) -> _Text | None:
 
 def _measure(model: Path, to: str, quantization: Any, text: _Text, lines: int) -> "tuple[Score, Score]":
     """BLEU with float32 and with rounded weights, as the export will translate."""
-    from regard.decode.load import convert, load
-    from regard.decode.sentences import one_line
-    from regard.decode.translator import Options
     from regard.evaluate.bleu import bleu
     from regard.exchange.smaller import write_smaller
+    from regard.translate.load import convert, load
+    from regard.translate.sentences import one_line
+    from regard.translate.translator import Options
 
     def score(translator: "Translator") -> "Score":
         translations = translator.stream(text.source[:lines], Options(target=text.target))

@@ -16,8 +16,8 @@ PATIENCE = 0.02  # seconds to wait for more lines before work begins on those th
 def windows(text: str | None) -> Iterator[list[str]]:
     """Lines by as many as are worked on together: all that have come, up to a limit. A slow pipe need not wait."""
     from regard.data.lines import LONGEST_LINE, STANDARD_INPUT, Lines, shown
-    from regard.decode.translator import WINDOW_CHARACTERS, WINDOW_LINES
     from regard.errors import UserError
+    from regard.translate.translator import WINDOW_CHARACTERS, WINDOW_LINES
 
     if text is not None and not is_file(text):
         yield text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").split("\n")

@@ -50,10 +50,10 @@ def look(
     The page needs no server and no network. A figure is of one head of the first sentence. Without --out, data go to
     stdout.
     """
-    from regard.decode.load import load
-    from regard.decode.translator import Options
     from regard.errors import UserError
-    from regard.model.bundled import DEFAULT
+    from regard.saved.bundled import DEFAULT
+    from regard.translate.load import load
+    from regard.translate.translator import Options
 
     form = _format(out, format_)
     _check_figure(form, layer, head)

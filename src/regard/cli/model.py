@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from regard.config.presets import Paper
     from regard.model.cost import Cost
-    from regard.presets import Paper
 
 
 def model(
@@ -19,7 +19,7 @@ def model(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Print a model's parts, their parameters beside the paper's count, and what they cost in memory and operations."""
-    from regard.presets import paper_figures, preset, read
+    from regard.config.presets import paper_figures, preset, read
 
     changes = {} if vocabulary is None else {"model": {"vocabulary": vocabulary}}
     is_file = name.endswith(".toml")

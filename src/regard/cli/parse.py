@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from regard.decode.parser import Parse, ParseOptions, Parser
     from regard.text.trees import Tree
+    from regard.translate.parser import Parse, ParseOptions, Parser
 
 DEFAULT = "en-trees"  # the bundled parser
 
@@ -49,8 +49,8 @@ def parse(
     gets a flat tree, and is told.
     """
     from regard.cli.progress import sentences_done
-    from regard.decode.load import load_parser
-    from regard.decode.parser import ParseOptions
+    from regard.translate.load import load_parser
+    from regard.translate.parser import ParseOptions
 
     options = ParseOptions(beam, alpha, constraint, tokenised, batch_tokens)
     parser = load_parser(*(model or [_bundled()]), engine=engine or ("torch" if constraint else "auto"), device=device)
@@ -67,7 +67,7 @@ def parse(
 
 def _bundled() -> Path:
     from regard.errors import UserError
-    from regard.model.bundled import bundled
+    from regard.saved.bundled import bundled
 
     if DEFAULT not in bundled():
         raise UserError("--model is missing; name the folder of a model that was trained on trees")

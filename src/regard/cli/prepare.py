@@ -11,7 +11,7 @@ import typer
 from regard.cli.variadic import MANY, one_value, words
 
 if TYPE_CHECKING:
-    from regard.config import CorpusConfig, PrepareConfig
+    from regard.config.data import CorpusConfig, PrepareConfig
     from regard.data.report import Report, SplitReport
     from regard.data.texts import Split
 
@@ -95,7 +95,7 @@ def prepare(
     --train and --valid take the words that follow them, up to the next option. The folder is made whole or not at all.
     """
     from regard.errors import UserError
-    from regard.model.bundled import located
+    from regard.saved.bundled import located
 
     if check is not None:
         _check(check, as_json)
@@ -148,8 +148,8 @@ def _corpora(
     option: str, values: list[str] | None, weights: list[float] | None, tags: list[str] | None, of: str = "--tag"
 ) -> "list[CorpusConfig]":
     """One CorpusConfig for each time the option was given."""
-    from regard.checked import check
-    from regard.config import CorpusConfig
+    from regard.config.checked import check
+    from regard.config.data import CorpusConfig
     from regard.errors import UserError
 
     groups = [words(value) for value in values or []]
@@ -183,8 +183,8 @@ def _valid_tags(tags: list[str] | None, valid: list[str] | None) -> list[str] | 
 
 def _config(corpora: "list[CorpusConfig]", filters: dict[str, Any], **values: Any) -> "PrepareConfig":
     """What was given, on top of the defaults; languages as the files' names tell them."""
-    from regard.checked import check
-    from regard.config import PrepareConfig
+    from regard.config.checked import check
+    from regard.config.data import PrepareConfig
     from regard.data.corpus import languages
 
     told = {languages(corpus.files) for corpus in corpora}

@@ -26,11 +26,11 @@ def score(
     Lines are taken whole, as in training. The last token of each is the end of the sentence.
     """
     from regard.cli.progress import sentences_done
-    from regard.decode.engines import BATCH_TOKENS
-    from regard.decode.load import load
+    from regard.engines.engine import BATCH_TOKENS
     from regard.errors import UserError
     from regard.evaluate.aligned import read_aligned
     from regard.evaluate.perplexity import perplexity, score_texts
+    from regard.translate.load import load
 
     if not model:
         raise UserError("--model is missing; name the folder of a model, such as runs/x/model")

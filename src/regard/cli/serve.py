@@ -49,8 +49,8 @@ def serve(
             "--model is missing; name the folder of a model, such as runs/x/model, or set REGARD_MODEL to it"
         )
     _check_extra()
-    from regard.checked import check
-    from regard.presets import settings
+    from regard.config.checked import check
+    from regard.config.presets import settings
     from regard.serve.desk import Desk
     from regard.serve.keys import read_keys
     from regard.serve.run import bound

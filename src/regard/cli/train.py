@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from regard.config import Config
+    from regard.config.run import Config
     from regard.data.prepared import Prepared
-    from regard.model.saved import Saved
+    from regard.saved.saved_model import Saved
     from regard.train.validation import Validator
 
 
@@ -107,9 +107,9 @@ def _train(
 
 
 def _config(file: Path | None, preset: str | None, assignments: list[str]) -> "Config":
+    from regard.config.presets import preset as named
+    from regard.config.presets import read, settings
     from regard.errors import UserError
-    from regard.presets import preset as named
-    from regard.presets import read, settings
 
     if (file is None) == (preset is None):
         raise UserError("name either a run file or a --preset, such as --preset tiny")
@@ -118,14 +118,14 @@ def _config(file: Path | None, preset: str | None, assignments: list[str]) -> "C
 
 
 def _existing(start: Path | None) -> "Saved | None":
-    from regard.model.saved import load_model
+    from regard.saved.saved_model import load_model
 
     return None if start is None else load_model(start)
 
 
 def _identity(start: Path) -> str:
     """What tells a model from another, so that a run which goes on is one from the same."""
-    from regard.model.description import model_folder
+    from regard.saved.description import model_folder
     from regard.train.run import fingerprint
 
     folder = model_folder(start)
@@ -134,9 +134,9 @@ def _identity(start: Path) -> str:
 
 def _merged(saved: "Saved", file: Path | None, assignments: list[str]) -> Any:
     """The existing model's description; only what the run file itself and --set name may differ from it."""
-    from regard.checked import check
-    from regard.config import Config
-    from regard.presets import sections, settings
+    from regard.config.checked import check
+    from regard.config.presets import sections, settings
+    from regard.config.run import Config
 
     written = {} if file is None else sections(file).get("model", {})
     values = {**saved.config.model_dump(), **written, **settings(assignments).get("model", {})}

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 if TYPE_CHECKING:
-    from regard.decode.sampling import Sampling
-    from regard.decode.translation import Sentence, Translation
-    from regard.decode.translator import Options, Translator
+    from regard.search.sampling import Sampling
+    from regard.translate.translation import Sentence, Translation
+    from regard.translate.translator import Options, Translator
 
 
 # What JSON may hold as it is, and some readers take for the end of a line.
@@ -80,8 +80,8 @@ def translate(
     """
     from regard.cli.document import translate_document
     from regard.cli.progress import sentences_done
-    from regard.decode.load import load
-    from regard.decode.translator import Options
+    from regard.translate.load import load
+    from regard.translate.translator import Options
 
     document = _document(text)
     _check_output(document, out, format_, n_best, alignment=alignment)
@@ -116,7 +116,7 @@ def translate(
 def _bundled() -> list[Path]:
     """The model that is taken when none is named."""
     from regard.errors import UserError
-    from regard.model.bundled import DEFAULT, bundled
+    from regard.saved.bundled import DEFAULT, bundled
 
     if DEFAULT not in bundled():
         raise UserError(
@@ -152,7 +152,7 @@ def _sampling(sample: bool, temperature: float, top_k: int, top_p: float, seed: 
         if (temperature, top_k, top_p, seed) != (1.0, 0, 1.0, 0):
             raise UserError("--temperature, --top-k, --top-p and --seed are for drawing at random; add --sample")
         return None
-    from regard.decode.sampling import Sampling
+    from regard.search.sampling import Sampling
 
     return Sampling(temperature, top_k, top_p, seed)
 
@@ -186,7 +186,7 @@ def _translations(
 
 def _shown(format_: str, n_best: int | None) -> Callable[[int, "Translation"], str]:
     """How a translation is printed."""
-    from regard.decode.sentences import one_line
+    from regard.translate.sentences import one_line
 
     if format_ == "jsonl":
         return _as_json
@@ -196,7 +196,7 @@ def _shown(format_: str, n_best: int | None) -> Callable[[int, "Translation"], s
 
 
 def _as_list(number: int, translation: "Translation") -> str:
-    from regard.decode.sentences import one_line
+    from regard.translate.sentences import one_line
 
     return "\n".join(
         f"{number} ||| {one_line(translation.option(option))} ||| {translation.option_score(option):.6f}"
@@ -205,7 +205,7 @@ def _as_list(number: int, translation: "Translation") -> str:
 
 
 def _as_json(number: int, translation: "Translation") -> str:
-    from regard.decode.sentences import one_line
+    from regard.translate.sentences import one_line
 
     texts = [
         {"text": one_line(translation.option(option)), "score": translation.option_score(option)}

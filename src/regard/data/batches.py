@@ -22,7 +22,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.config import BOS, EOS, PAD
+from regard.config.special_tokens import BOS, EOS, PAD
 from regard.data.layout import Integers, lay_out
 from regard.errors import UserError
 

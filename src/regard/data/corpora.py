@@ -15,7 +15,7 @@ from typing import Annotated
 from pydantic import Field
 
 from regard import files
-from regard.checked import Frozen, check, nearest
+from regard.config.checked import Frozen, check, nearest
 from regard.data import texts
 from regard.data.download import Progress, Remote, download
 from regard.data.texts import Part, Split

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from regard.config import CorpusConfig
+from regard.config.data import CorpusConfig
 from regard.data.lines import STANDARD_INPUT, Lines, check_readable, shown, uncompressed_name
 from regard.data.parse import Chunk, Kind, Reading, parse
 from regard.errors import UserError

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from pydantic import Field
 
 from regard import files
-from regard.checked import Frozen
+from regard.config.checked import Frozen
 from regard.errors import UserError
 
 ATTEMPTS = 5  # in a row that bring nothing new

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.config import CorpusConfig, FilterConfig, PrepareConfig
+from regard.config.data import CorpusConfig, FilterConfig, PrepareConfig
 from regard.data.corpus import Corpus
 from regard.data.lines import shown
 from regard.data.parse import Chunk, Reading, parse

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from regard import files
-from regard.config import CorpusConfig, PrepareConfig
+from regard.config.data import CorpusConfig, PrepareConfig
 from regard.cores import available_cores
 from regard.data import prepared
 from regard.data.corpus import check

@@ -20,8 +20,8 @@ from pydantic import Field
 
 import regard
 from regard import files
-from regard.checked import Frozen, check
-from regard.config import PrepareConfig
+from regard.config.checked import Frozen, check
+from regard.config.data import PrepareConfig
 from regard.data.report import Report
 from regard.errors import UserError
 from regard.text.subwords import Subwords

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.checked import Frozen
-from regard.config import UNK
+from regard.config.checked import Frozen
+from regard.config.special_tokens import UNK
 
 # A histogram's bins: lengths up to 4, from 5 to 8, and so on; the last has no end.
 LENGTHS = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1024)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regard.config import PrepareConfig
+from regard.config.data import PrepareConfig
 from regard.data.first_pass import Progress, Text, Texts
 from regard.data.prepared import Integers, SplitDescription, SplitWriter, id_type, load_vocabularies
 from regard.data.report import SideCount, SplitReport

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.config import FilterConfig
+from regard.config.data import FilterConfig
 from regard.data.parse import Chunk, Reading, parse
 from regard.data.prepared import Ids, Integers
 from regard.data.spool import Frame, read_frame

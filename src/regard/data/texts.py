@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from regard.checked import Frozen
+from regard.config.checked import Frozen
 from regard.data.lines import Lines
 from regard.errors import UserError
 

@@ -6,7 +6,7 @@ their pairs go the way of all pairs.
 
 from collections.abc import Iterator
 
-from regard.config import CorpusConfig, PrepareConfig
+from regard.config.data import CorpusConfig, PrepareConfig
 from regard.data.corpus import CHUNK_BYTES, CHUNK_LINES, Corpus
 from regard.data.lines import Lines, decoded, shown
 from regard.data.parse import Chunk, Reading

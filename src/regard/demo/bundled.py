@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from regard.decode.load import load
-from regard.decode.translation import Translation
-from regard.decode.translator import Options
-from regard.decode.words import words
 from regard.look.alignment_grid import alignment_grid
-from regard.model.description import load_description
+from regard.saved.description import load_description
+from regard.translate.load import load
+from regard.translate.translation import Translation
+from regard.translate.translator import Options
+from regard.translate.words import words
 
 SENTENCES = {
     "en": ("Two dogs are playing in the snow.", "A woman in a red coat is reading a book."),

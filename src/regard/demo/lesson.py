@@ -6,21 +6,25 @@ from pathlib import Path
 
 import torch
 
-from regard.config import Config, CorpusConfig, DecodeConfig, ModelConfig, PrepareConfig, TrainConfig
+from regard.config.data import CorpusConfig, PrepareConfig
+from regard.config.decode import DecodeConfig
+from regard.config.model import ModelConfig
+from regard.config.run import Config
+from regard.config.train import TrainConfig
 from regard.data.prepare import prepare
 from regard.data.prepared import Prepared
-from regard.decode.alignment import cross_attention
-from regard.decode.load import live, load
-from regard.decode.translator import Options, Translator
-from regard.decode.words import MARK
 from regard.demo.dates import LANGUAGES, Example, Task
 from regard.errors import Interrupted, UserError
 from regard.files import write_bytes
-from regard.model.saved import Saved
 from regard.model.seq2seq import Seq2Seq
+from regard.saved.saved_model import Saved
 from regard.train.log import records
 from regard.train.loop import Observer, train
 from regard.train.run import LOG, settle, subword_files
+from regard.translate.alignment import cross_attention
+from regard.translate.load import live, load
+from regard.translate.translator import Options, Translator
+from regard.translate.words import MARK
 
 VALIDATIONS = 20
 MARK_OF_A_DEMO = ".regard-demo"  # only a folder that has it is written over

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from regard.decode.engines import Progress, quiet
-from regard.decode.parser import Parse, ParseOptions, Parser
+from regard.engines.engine import Progress, quiet
 from regard.evaluate.parse_report import summary, table
 from regard.evaluate.parseval import compare
 from regard.text.linear_trees import linearise, restore
 from regard.text.trees import WORD, Tree, cleaned, tags, words
+from regard.translate.parser import Parse, ParseOptions, Parser
 
 TITLES = {"constrained": "with the constraint", "unconstrained": "without the constraint"}
 

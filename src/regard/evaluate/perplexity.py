@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard.config import BOS, EOS, PAD
-from regard.decode.engines import BATCH_TOKENS, Progress, batches, quiet
-from regard.decode.torch_engine import padded
-from regard.decode.translator import Translator, reach
+from regard.config.special_tokens import BOS, EOS, PAD
+from regard.engines.engine import BATCH_TOKENS, Progress, batches, quiet
+from regard.engines.torch_engine import padded
 from regard.errors import UserError
 from regard.model.seq2seq import Seq2Seq
 from regard.text.normalise import normalise
+from regard.translate.translator import Translator, reach
 
 SCORES = 1 << 22  # logits held at once
 

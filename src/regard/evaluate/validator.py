@@ -3,15 +3,15 @@
 from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 
-from regard.config import Config
+from regard.config.run import Config
 from regard.data.prepared import Prepared, RawPair, valid_texts
-from regard.decode.load import live
-from regard.decode.sentences import one_line
-from regard.decode.translator import Options, Translator
 from regard.errors import UserError
 from regard.evaluate.bleu import bleu
-from regard.model.saved import Saved
 from regard.model.seq2seq import Seq2Seq
+from regard.saved.saved_model import Saved
+from regard.translate.load import live
+from regard.translate.sentences import one_line
+from regard.translate.translator import Options, Translator
 
 
 def bleu_validator(

@@ -20,17 +20,19 @@ import torch
 from torch import Tensor
 
 from regard import __version__
-from regard.checked import check
-from regard.config import Config, DecodeConfig, ModelConfig
+from regard.config.checked import check
+from regard.config.decode import DecodeConfig
+from regard.config.model import ModelConfig
+from regard.config.run import Config
 from regard.errors import UserError
 from regard.exchange.marian import ACTIVATIONS, halves, layer_parameters, reordered
 from regard.exchange.marian_vocabulary import Vocabularies, Vocabulary, read_vocabularies
 from regard.exchange.shards import WEIGHTS, Tensors
 from regard.files import new_directory, read_json
 from regard.model.build import build
-from regard.model.description import Form
 from regard.model.positions import sinusoids
-from regard.model.saved import write_model
+from regard.saved.description import Form
+from regard.saved.saved_model import write_model
 
 SILENT = -1e4  # the logit of what is never said
 ABSENT = {

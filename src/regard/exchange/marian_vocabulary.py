@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.config import BOS, EOS, PAD
+from regard.config.special_tokens import BOS, EOS, PAD
 from regard.errors import UserError
 from regard.exchange.marian import language_code, language_tag
 from regard.files import read_json

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from regard.config import Config
+from regard.config.run import Config
 from regard.files import new_directory
-from regard.model.description import CARD
-from regard.model.saved import load_model, write_model
-from regard.model.weights import Storage
+from regard.saved.description import CARD
+from regard.saved.saved_model import load_model, write_model
+from regard.saved.weights import Storage
 
 
 def write_smaller(model: Path, out: Path, storage: Storage, *, note: str = "", card: str | None = None) -> None:

@@ -12,13 +12,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from regard.config import BOS, EOS, UNK, ModelConfig
+from regard.config.model import ModelConfig
+from regard.config.special_tokens import BOS, EOS, UNK
 from regard.errors import UserError
 from regard.exchange.library import attention_spec, common_spec, ctranslate2, transformer_spec
 from regard.files import MANIFEST, new_directory, read_json, write_bytes, write_json
-from regard.model.description import CARD, CONFIG, SUBWORDS, WEIGHTS, Description, load_description, model_folder
 from regard.model.sinusoids import TABLE, sinusoid_table
-from regard.model.weights import Array, read_weights
+from regard.saved.description import CARD, CONFIG, SUBWORDS, WEIGHTS, Description, load_description, model_folder
+from regard.saved.weights import Array, read_weights
 from regard.text.vocabularies import source_and_target
 
 Quantization = Literal["int8", "int8_float32", "float32"]

@@ -13,15 +13,16 @@ import torch
 from torch import Tensor
 
 from regard import __version__
-from regard.config import BOS, EOS, PAD, UNK, ModelConfig
+from regard.config.model import ModelConfig
+from regard.config.special_tokens import BOS, EOS, PAD, UNK
 from regard.errors import UserError
 from regard.exchange.marian import ACTIVATIONS, halves, language_code, layer_parameters, reordered
 from regard.exchange.to_onnx import graphless
 from regard.files import new_directory, write_bytes, write_json
-from regard.model.description import CARD
-from regard.model.saved import Saved, as_arrays, load_model
 from regard.model.sinusoids import TABLE
-from regard.model.weights import write_weights
+from regard.saved.description import CARD
+from regard.saved.saved_model import Saved, as_arrays, load_model
+from regard.saved.weights import write_weights
 from regard.text.subword_file import lent
 from regard.text.subwords import Subwords
 from regard.text.vocabularies import source_and_target

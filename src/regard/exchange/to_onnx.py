@@ -19,14 +19,15 @@ import torch
 from torch import Tensor, nn
 
 from regard import __version__
-from regard.config import BOS, EOS, PAD, UNK, ModelConfig
+from regard.config.model import ModelConfig
+from regard.config.special_tokens import BOS, EOS, PAD, UNK
 from regard.errors import UserError
 from regard.files import new_directory, write_bytes, write_json
 from regard.model.cache import Joined, KeyValue
-from regard.model.description import CARD
-from regard.model.saved import Saved, load_model
 from regard.model.sinusoids import TABLE
 from regard.model.transformer import Transformer, TransformerState
+from regard.saved.description import CARD
+from regard.saved.saved_model import Saved, load_model
 from regard.text.subword_file import lent
 from regard.text.vocabularies import source_and_target
 

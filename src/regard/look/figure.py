@@ -7,11 +7,11 @@ from pathlib import Path
 
 from torch import Tensor
 
-from regard.decode.words import MARK
 from regard.errors import UserError
 from regard.files import write_bytes
 from regard.look.attention_map import attention_map
 from regard.look.sight import Kind, Sight
+from regard.translate.words import MARK
 
 COLOUR = "#1f5fbf"
 _STYLE = f"""<style>

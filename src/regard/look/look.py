@@ -5,12 +5,12 @@ from dataclasses import asdict, dataclass, replace
 from html import escape
 from typing import Any
 
-from regard.decode.translation import Output
-from regard.decode.translator import DEFAULTS, Options, Translator
 from regard.errors import UserError
 from regard.look.packed import packed
 from regard.look.page import page
 from regard.look.sight import KINDS, Sight, see
+from regard.translate.translation import Output
+from regard.translate.translator import DEFAULTS, Options, Translator
 
 MOST_SENTENCES = 20  # a long one's weights are a megabyte
 

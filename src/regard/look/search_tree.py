@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
-from regard.config import EOS, DecodeConfig
-from regard.decode.beam import Candidates
-from regard.decode.length_penalty import normalised
+from regard.config.decode import DecodeConfig
+from regard.config.special_tokens import EOS
+from regard.search.beam import Candidates
+from regard.search.length_penalty import normalised
 
 
 @dataclass(frozen=True)

@@ -13,21 +13,21 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from regard.config import BOS, EOS
-from regard.decode.beam import beam_search
-from regard.decode.constraints import Constraints
-from regard.decode.engines import Request
-from regard.decode.greedy import greedy_search
-from regard.decode.hypothesis import Hypothesis
-from regard.decode.torch_engine import padded
-from regard.decode.translation import Output, Sentence
-from regard.decode.translator import Translator, reach
-from regard.decode.words import Pairs, words
+from regard.config.special_tokens import BOS, EOS
+from regard.engines.engine import Request
+from regard.engines.torch_engine import padded
 from regard.look.search_tree import Branch, Tree
 from regard.model.positions import sinusoids
 from regard.model.seq2seq import Seq2Seq
+from regard.search.beam import beam_search
+from regard.search.constraints import Constraints
+from regard.search.greedy import greedy_search
+from regard.search.hypothesis import Hypothesis
 from regard.text.normalise import normalise
 from regard.text.subwords import Subwords
+from regard.translate.translation import Output, Sentence
+from regard.translate.translator import Translator, reach
+from regard.translate.words import Pairs, words
 
 Kind = Literal["encoder", "decoder", "cross"]
 KINDS: tuple[Kind, ...] = ("encoder", "decoder", "cross")

@@ -10,9 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.model import short_attention
 from regard.model.cache import KeyValue
-from regard.model.linear import Linear, linear
+from regard.model.kernels import short_attention
+from regard.model.kernels.linear import Linear, linear
 from regard.model.masks import distances, visible
 from regard.model.positions import RelativePositions, Sinusoids, rotate
 

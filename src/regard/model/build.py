@@ -1,10 +1,11 @@
 """From a description to a model: the only place that asks which architecture it is."""
 
-from regard.config import Config, ModelConfig
-from regard.model.convolutional import Convolutional
-from regard.model.dilated import Dilated
-from regard.model.feedforward import FeedForwardOnly
-from regard.model.recurrent import Recurrent
+from regard.config.model import ModelConfig
+from regard.config.run import Config
+from regard.model.earlier.convolutional import Convolutional
+from regard.model.earlier.dilated import Dilated
+from regard.model.earlier.feedforward import FeedForwardOnly
+from regard.model.earlier.recurrent import Recurrent
 from regard.model.seq2seq import Seq2Seq
 from regard.model.transformer import Transformer
 

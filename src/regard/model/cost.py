@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from regard.config import ModelConfig
+from regard.config.model import ModelConfig
 from regard.model.build import build
 
 

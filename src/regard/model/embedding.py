@@ -9,9 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.config import ModelConfig
+from regard.config.model import ModelConfig
 from regard.model.attention import MultiHeadAttention
-from regard.model.dropout import Dropout
+from regard.model.kernels.dropout import Dropout
 from regard.model.layers import FeedForward
 from regard.model.positions import LearnedPositions, Sinusoids
 from regard.model.seq2seq import Seq2Seq

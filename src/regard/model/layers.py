@@ -5,15 +5,15 @@ Shapes: B sentences, S source positions, T target positions, D = d_model, K = d_
 
 from torch import Tensor, nn
 
-from regard.config import ModelConfig
+from regard.config.model import ModelConfig
 from regard.model.attention import MultiHeadAttention
 from regard.model.cache import Cache, KeyValue
-from regard.model.dropout import Dropout
-from regard.model.linear import Linear
-from regard.model.linformer import Linformer
-from regard.model.longformer import Longformer
-from regard.model.performer import Performer
-from regard.model.state_space import StateSpace
+from regard.model.kernels.dropout import Dropout
+from regard.model.kernels.linear import Linear
+from regard.model.later.linformer import Linformer
+from regard.model.later.longformer import Longformer
+from regard.model.later.performer import Performer
+from regard.model.later.state_space import StateSpace
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU}
 

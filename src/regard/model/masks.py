@@ -6,7 +6,7 @@ Shapes: B sentences, T queries, S keys.
 import torch
 from torch import Tensor
 
-from regard.config import PAD
+from regard.config.special_tokens import PAD
 
 
 def not_padding(tokens_BS: Tensor) -> Tensor:

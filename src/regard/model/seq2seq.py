@@ -9,7 +9,7 @@ from typing import Protocol, Self
 
 from torch import Tensor, nn
 
-from regard.model.linear import linear
+from regard.model.kernels.linear import linear
 
 
 @dataclass(frozen=True)

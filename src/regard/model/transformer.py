@@ -10,13 +10,13 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
-from regard.config import ModelConfig
+from regard.config.model import ModelConfig
 from regard.model.beams import sources_of
 from regard.model.cache import Cache, Joined, KeyValue
 from regard.model.embedding import Embedded, initialise
+from regard.model.later.next_word import NextWord, Turn
 from regard.model.layers import DecoderLayer, EncoderLayer
 from regard.model.masks import not_padding
-from regard.model.next_word import NextWord, Turn
 from regard.model.seq2seq import Attentions, DecoderState, Memory
 
 

@@ -13,11 +13,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from regard.checked import Frozen, check
-from regard.config import Config
+from regard.config.checked import Frozen, check
+from regard.config.run import Config
 from regard.data.prepared import Prepared, RawPair
-from regard.decode.load import load
-from regard.decode.translator import Translator
 from regard.errors import Failed, Interrupted, UserError
 from regard.evaluate.aligned import read_aligned
 from regard.evaluate.bleu import Bucket, bleu, by_length
@@ -29,6 +27,8 @@ from regard.train.interrupt import listening
 from regard.train.log import Record, records
 from regard.train.loop import Observer, train
 from regard.train.run import LOG, MODEL, fingerprint, settle
+from regard.translate.load import load
+from regard.translate.translator import Translator
 
 Watch = Callable[[str, int, Path], AbstractContextManager[Observer]]
 """Somebody to watch a run: given what it is, how many steps it has and its folder."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from regard.config import TrainConfig
+from regard.config.train import TrainConfig
 from regard.model.attention import attend
 from regard.model.masks import distances, visible
 from regard.model.positions import sinusoids

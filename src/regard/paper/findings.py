@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from regard.checked import Frozen
+from regard.config.checked import Frozen
 
 Change = Literal["higher", "lower", "same"]
 Seen = Literal["seen", "not seen", "the opposite"]

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from torch import Tensor
 
-from regard.decode.load import load
 from regard.errors import UserError
 from regard.look.figure import shown
 from regard.look.look import look
 from regard.look.sight import Sight
 from regard.paper.drawing import picture
+from regard.translate.load import load
 
 WORD = "it"
 

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from regard.checked import Frozen, nearest
-from regard.config import Config
+from regard.config.checked import Frozen, nearest
+from regard.config.presets import preset
+from regard.config.run import Config
 from regard.data.prepared import Prepared
 from regard.errors import Failed, UserError
 from regard.model.cost import cost
@@ -26,7 +27,6 @@ from regard.paper.experiment import (
     time_left,
     train_to_the_end,
 )
-from regard.presets import preset
 from regard.train.log import records
 from regard.train.run import LOG, settle
 

@@ -16,9 +16,9 @@ from torch import Tensor, nn
 
 from regard.model.attention import MultiHeadAttention
 from regard.model.cache import KeyValue
-from regard.model.convolutional import GatedConvolution
-from regard.model.dilated import DilatedBlock
-from regard.model.recurrent import cells
+from regard.model.earlier.convolutional import GatedConvolution
+from regard.model.earlier.dilated import DilatedBlock
+from regard.model.earlier.recurrent import cells
 
 D_K = 64  # of every head, so that d grows by heads, as from base to big
 KERNEL = 3

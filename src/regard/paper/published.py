@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from regard.checked import Frozen
+from regard.config.checked import Frozen
 from regard.paper.experiment import read_experiment
 
 

@@ -4,20 +4,20 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.config import Config
+from regard.config.presets import read
+from regard.config.run import Config
 from regard.data.prepared import DESCRIPTION, Prepared
-from regard.decode.load import load
-from regard.decode.sentences import one_line
 from regard.errors import UserError
 from regard.evaluate.aligned import read_aligned
 from regard.evaluate.bleu import bleu, bleu_compound
 from regard.model.cost import Cost, cost
-from regard.model.description import load_description
 from regard.paper.markdown import number, table
 from regard.paper.published import published
-from regard.presets import read
+from regard.saved.description import load_description
 from regard.train.log import records
 from regard.train.run import LOG, MODEL, RUN
+from regard.translate.load import load
+from regard.translate.sentences import one_line
 
 PAIRS = ("en-de", "en-fr")
 

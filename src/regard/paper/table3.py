@@ -6,8 +6,9 @@ from typing import Any
 
 from pydantic import Field
 
-from regard.checked import Frozen, nearest
-from regard.config import Config
+from regard.config.checked import Frozen, nearest
+from regard.config.presets import preset
+from regard.config.run import Config
 from regard.data.prepared import Prepared
 from regard.errors import UserError
 from regard.files import write_bytes, write_json
@@ -15,7 +16,6 @@ from regard.paper.experiment import FIGURES, Outcome, Row, Sample, Watch, known,
 from regard.paper.findings import Finding
 from regard.paper.plots import draw_differences
 from regard.paper.table3_report import BASE, as_markdown, differences, group, reported
-from regard.presets import preset
 from regard.train.run import settle
 
 Sections = dict[str, dict[str, Any]]

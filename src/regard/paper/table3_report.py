@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from regard.config.presets import paper_figures
 from regard.paper.experiment import Figures, Outcome, Row
 from regard.paper.findings import Finding, Judgement, Point, judge, mean, spread
 from regard.paper.markdown import number, table
 from regard.paper.plots import Difference
-from regard.presets import paper_figures
 
 BASE = "base"
 

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Condition, Event, Thread
 
-from regard.decode.engines import Engine, Progress, Request, quiet
-from regard.decode.hypothesis import Hypothesis
+from regard.engines.engine import Engine, Progress, Request, quiet
+from regard.search.hypothesis import Hypothesis
 from regard.serve.metrics import Metrics
 from regard.serve.refused import busy, gone
 from regard.serve.ticket import Ticket

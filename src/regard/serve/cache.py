@@ -4,8 +4,8 @@ from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from threading import Lock
 
-from regard.decode.engines import Engine, Progress, Request, quiet
-from regard.decode.hypothesis import Hypothesis
+from regard.engines.engine import Engine, Progress, Request, quiet
+from regard.search.hypothesis import Hypothesis
 from regard.serve.metrics import Metrics
 
 Key = tuple[Hashable, Request, tuple[int, ...]]

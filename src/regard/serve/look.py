@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from regard.decode.translation import Translation
-from regard.decode.translator import Options
 from regard.documents.placement import Pairs
 from regard.errors import UserError
 from regard.look.page import page
@@ -24,6 +22,8 @@ from regard.serve.models import Step
 from regard.serve.refused import Refused, busy
 from regard.serve.ticket import Ticket
 from regard.serve.workshop import identity, through
+from regard.translate.translation import Translation
+from regard.translate.translator import Options
 
 if TYPE_CHECKING:  # it needs torch, which translations may do without
     from regard.look.look import Look

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
 
-from regard.decode.load import load
-from regard.decode.translator import Translator
 from regard.errors import UserError
 from regard.model.cost import cost
 from regard.serve.metrics import Metrics
+from regard.translate.load import load
+from regard.translate.translator import Translator
 
 _NAMED = re.compile(r"([A-Za-z]{2,8}(?:_[A-Za-z0-9]{2,8})*)-([A-Za-z]{2,8}(?:_[A-Za-z0-9]{2,8})*)=(.+)", re.DOTALL)
 

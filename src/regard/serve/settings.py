@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from regard.checked import Frozen
+from regard.config.checked import Frozen
 
 Count = Annotated[int, Field(gt=0)]
 Amount = Annotated[int, Field(ge=0)]

@@ -8,7 +8,6 @@ from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from regard.decode.translator import Attention, Options, Translator
 from regard.documents.placement import Pairs
 from regard.documents.segment import Piece, Segment, Translated, rebuild, segments
 from regard.serve.batcher import Batcher, Queued
@@ -17,6 +16,7 @@ from regard.serve.metrics import Metrics
 from regard.serve.models import Models, Step
 from regard.serve.refused import gone
 from regard.serve.ticket import Ticket
+from regard.translate.translator import Attention, Options, Translator
 
 if TYPE_CHECKING:
     from torch import Tensor

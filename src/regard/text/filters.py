@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
-from regard.config import FilterConfig
+from regard.config.data import FilterConfig
 
 NOT_UTF8 = "not valid UTF-8"  # this and the next are found by the one who reads the files
 NOT_A_PAIR = "not a pair"  # a line without its tab, or that is not the JSON it should be

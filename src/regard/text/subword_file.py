@@ -19,7 +19,7 @@ import struct
 from dataclasses import dataclass
 from typing import Literal
 
-from regard.config import BOS, EOS, PAD, UNK
+from regard.config.special_tokens import BOS, EOS, PAD, UNK
 from regard.errors import UserError
 from regard.text import charsmap
 from regard.text.protobuf import fields, message, number

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
-from regard.checked import nearest
-from regard.config import BOS, EOS, PAD, UNK
+from regard.config.checked import nearest
+from regard.config.special_tokens import BOS, EOS, PAD, UNK
 from regard.errors import UserError
 from regard.text import subword_file
 from regard.text.subword_file import MARK, STAND_IN, UNKNOWN_SURFACE, Kind

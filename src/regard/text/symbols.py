@@ -6,7 +6,7 @@ The ids are PAD, UNK, BOS and EOS, as everywhere, and then the symbols. The file
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from regard.config import UNK
+from regard.config.special_tokens import UNK
 from regard.errors import UserError
 from regard.text.subword_file import RESERVED
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from regard.config import EOS
+from regard.config.special_tokens import EOS
 from regard.errors import UserError
 from regard.text.subwords import Subwords
 from regard.text.symbols import Symbols

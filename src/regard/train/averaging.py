@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from regard.config.presets import read
 from regard.errors import UserError
 from regard.files import new_directory
-from regard.model.saved import load_model, write_model
-from regard.presets import read
+from regard.saved.saved_model import load_model, write_model
 from regard.train import checkpoint
 from regard.train.run import CHECKPOINTS, RUN
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from regard import __version__
-from regard.config import Config
+from regard.config.run import Config
 from regard.data.prepared import Prepared
 from regard.train.log import records
 

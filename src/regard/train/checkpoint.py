@@ -18,12 +18,12 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from regard.config import Config
+from regard.config.run import Config
 from regard.data.batches import START, Position
 from regard.errors import Failed, UserError
 from regard.files import check_manifest, read_json, whole_directory, write_json
-from regard.model.description import WEIGHTS, Form
-from regard.model.saved import write_model
+from regard.saved.description import WEIGHTS, Form
+from regard.saved.saved_model import write_model
 from regard.train.run import record
 
 SPARE = 16 << 20  # bytes of room beyond what is known to be needed

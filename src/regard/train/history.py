@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from regard.config import Config
+from regard.config.presets import read
+from regard.config.run import Config
 from regard.errors import UserError
-from regard.presets import read
 from regard.train.log import Record, records
 from regard.train.run import LOG, RUN
 

@@ -13,7 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.config import Config, ModelConfig
+from regard.config.model import ModelConfig
+from regard.config.run import Config
 from regard.data.batches import WINDOW, Batches, Step
 from regard.data.prepared import Prepared
 from regard.errors import Failed, Interrupted, UserError

@@ -11,8 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from regard.config import PAD
-from regard.model.linear import training_linear
+from regard.config.special_tokens import PAD
+from regard.model.kernels.linear import training_linear
 
 # Scores held at once. On a CPU they should stay in its cache between the matrix products; a GPU wants large products.
 CPU_SCORES, GPU_SCORES = 1 << 22, 1 << 26

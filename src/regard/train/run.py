@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import tomli_w
 
-from regard.config import Config
+from regard.config.presets import parse, read
+from regard.config.run import Config
 from regard.errors import UserError
 from regard.files import MANIFEST, write_bytes
-from regard.presets import parse, read
 
 if TYPE_CHECKING:  # `regard runs` has no use for arrays
     from regard.data.prepared import Prepared

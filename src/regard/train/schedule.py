@@ -2,7 +2,7 @@
 
 import math
 
-from regard.config import TrainConfig
+from regard.config.train import TrainConfig
 
 
 def rate(step: int, config: TrainConfig, d_model: int) -> float:

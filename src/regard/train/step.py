@@ -12,11 +12,12 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim.adam import adam
 
-from regard.config import ModelConfig, TrainConfig
+from regard.config.model import ModelConfig
+from regard.config.train import TrainConfig
 from regard.data.batches import Batch, Step
 from regard.errors import UserError
 from regard.model.build import build
-from regard.model.linear import keep_little
+from regard.model.kernels.linear import keep_little
 from regard.model.seq2seq import Seq2Seq
 from regard.train.distributed import World, fill, gathered, spread, whole
 from regard.train.loss import smoothed_cross_entropy

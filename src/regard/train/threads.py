@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import torch
 
-from regard.model.dropout import drop_by
+from regard.model.kernels.dropout import drop_by
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import nn
 
-from regard.config import Config
+from regard.config.run import Config
 from regard.data.batches import evaluation_batches
 from regard.data.prepared import Prepared, Split
 from regard.errors import UserError

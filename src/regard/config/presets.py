@@ -1,0 +1,100 @@
+"""Settings by name and from files: presets (presets.toml), run files, and `--set`."""
+
+import tomllib
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from regard.config.checked import Frozen, check, nearest
+from regard.config.run import Config
+from regard.errors import UserError
+
+
+class Paper(Frozen):
+    """What the paper reports for a preset (Table 3)."""
+
+    ppl: float
+    bleu: float
+    parameters: float | None = None
+    """In millions."""
+
+
+@cache
+def _presets() -> dict[str, dict[str, Any]]:
+    return tomllib.loads((files("regard.config") / "presets.toml").read_text(encoding="utf-8"))
+
+
+def preset_names() -> list[str]:
+    return list(_presets())
+
+
+def paper_figures(name: str) -> Paper | None:
+    """What the paper reports for this preset, if it is one of the paper's."""
+    row = _row(name).get("paper")
+    return None if row is None else Paper(**row)
+
+
+def _row(name: str) -> dict[str, Any]:
+    try:
+        return _presets()[name]
+    except KeyError:
+        near = nearest(name, preset_names())
+        raise UserError(f"no preset is called {name!r}{near}; there are {', '.join(preset_names())}") from None
+
+
+def preset(name: str, **changes: dict[str, Any]) -> Config:
+    """The named settings, with changes by section: `preset("base", model={"dropout": 0.3})`."""
+    return parse({key: section for key, section in _row(name).items() if key != "paper"}, f"preset {name}", changes)
+
+
+def sections(path: Path) -> dict[str, Any]:
+    """What a run file itself says, unchecked."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not valid TOML: {error}") from None
+
+
+def read(path: Path, **changes: dict[str, Any]) -> Config:
+    """A run file: TOML with the sections of Config, on top of `preset = "NAME"` if it says so."""
+    values = sections(path)
+    name = values.pop("preset", None)
+    if name is None:
+        return parse(values, str(path), changes)
+    under = {key: section for key, section in _row(str(name)).items() if key != "paper"}
+    return parse(under, str(path), values, changes)
+
+
+def settings(assignments: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """`train.steps=1000` and the like, by section; values are written as in TOML, and a bare word is a string.
+
+    Nothing after the equals sign unsets an optional key, for which TOML has no word: `train.clip=`.
+    """
+    changes: dict[str, dict[str, Any]] = {}
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        section, dot, field = key.strip().partition(".")
+        if not (equals and dot and section and field):
+            raise UserError(f"{assignment!r} does not set anything; write SECTION.KEY=VALUE, such as train.steps=1000")
+        try:
+            parsed = tomllib.loads(f"value = {value}")["value"] if value.strip() else None
+        except tomllib.TOMLDecodeError:
+            parsed = value.strip()
+        changes.setdefault(section, {})[field] = parsed
+    return changes
+
+
+def parse(values: dict[str, Any], origin: str, *changes: dict[str, dict[str, Any]]) -> Config:
+    """Check values, changed in turn by each of `changes`; a mistake is a UserError that names the key."""
+    merged = {key: dict(value) if isinstance(value, dict) else value for key, value in values.items()}
+    for change in changes:
+        for section, fields in change.items():
+            if isinstance(fields, dict) and isinstance(merged.get(section, {}), dict):
+                merged[section] = {**merged.get(section, {}), **fields}
+            else:
+                merged[section] = fields
+    return check(Config, merged, origin)

@@ -1,0 +1,292 @@
+"""The engine for CPUs: CTranslate2 searches, and we rank what it finds.
+
+Its beam search is ours: the same candidates, and a sentence is done when K hypotheses are finished. Four things differ,
+and this becomes of them:
+
+- It divides log probabilities by |Y|^L. That is our penalty "average"; for "paper" we take an L so small that it
+  changes nothing (0 would make it stop early), ask for all K hypotheses, and rank them ourselves. Of more than K it
+  gives those that it ranks best; where one that it left out might be among the n best, it is asked again with L = α,
+  which tells for the best two always and for more nearly always (see _joined); the reference searches the rest.
+- It has one limit for a whole batch, and forces no EOS there. A greedy output is cut at its own limit, which comes to
+  the same; a beam's sentence that comes to it is searched by the reference.
+- It takes the tokens that no output holds out of the softmax, the reference only out of the search. So its log
+  probabilities are greater by about what the model gives those tokens; exact ones are computed when asked for.
+- Sampling, prefixes, trees, banned and required words are left to the reference.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from regard.config.decode import DecodeConfig
+from regard.config.special_tokens import EOS
+from regard.cores import available_cores
+from regard.engines.engine import LEAST_TOKENS, Engine, Progress, Request, batches, quiet
+from regard.errors import Failed, UserError
+from regard.exchange.library import ctranslate2
+from regard.search.hypothesis import NEVER, NO_NUMBERS, Hypothesis, finished
+from regard.search.length_penalty import best_attainable, normalised
+
+BATCH_TOKENS = 1280  # source tokens, padding included
+BEAM_TOKENS = 3072  # the same times the beam, for a cache holds no more
+SCORED_TOKENS = 512  # the same when scoring, which holds a distribution for each target token
+QUEUED = 4  # batches for each worker that wait for it, or for us
+LEAST_EXPONENT = 1e-6  # of CTranslate2's own length penalty
+
+
+class _Output(NamedTuple):
+    """What CTranslate2 gives of a search."""
+
+    score: float
+    """As in Hypothesis: NaN from a greedy search."""
+    total: float
+    """The log probability."""
+    tokens: list[str]
+
+
+class CTranslate2Engine:
+    """A model that CTranslate2 has loaded, with as many workers of one thread as there are cores."""
+
+    def __init__(
+        self,
+        folder: Path,
+        source_pieces: Sequence[str],
+        target_pieces: Sequence[str],
+        *,
+        positions: int,
+        reference: Callable[[], Engine] | None = None,
+    ) -> None:
+        self.workers = available_cores()
+        try:
+            self.translator = ctranslate2.Translator(
+                str(folder), inter_threads=self.workers, intra_threads=1, max_queued_batches=-1
+            )
+        except (RuntimeError, ValueError) as error:
+            raise UserError(f"{folder}: CTranslate2 can't load it ({error}); export the model again") from None
+        self.source_pieces, self.target_pieces = list(source_pieces), list(target_pieces)
+        self.target_ids = {piece: number for number, piece in enumerate(target_pieces)}
+        self.positions = positions
+        """How many tokens it can read and write, with EOS or BOS."""
+        self.reference = reference
+        """What searches where CTranslate2 might find something else; without it, what CTranslate2 finds must do."""
+
+    def search(
+        self, sources: Sequence[Sequence[int]], request: Request, progress: Progress = quiet
+    ) -> list[list[Hypothesis]]:
+        rules = (request.banned, request.required, request.no_repeat, request.prefix, request.trees)
+        if request.sampling is not None or any(rules):
+            return self._refer(sources, request, progress)
+        longest = max(map(len, sources), default=0)
+        if self.reference is None and longest >= self.positions:
+            raise UserError(
+                f"a text of {longest} tokens is longer than the export's {self.positions} positions; split it"
+            )
+        found, unsure = self._search(sources, request, progress)
+        exact = set(range(len(sources))) - set(unsure) if request.token_scores else set()
+        if self.reference is None:
+            self._search_again([number for number in unsure if sources[number]], sources, found, request)
+            exact |= set(unsure)
+            progress(len(unsure))
+        else:
+            answers = self._refer([sources[number] for number in unsure], request, progress)
+            for number, hypotheses in zip(unsure, answers, strict=True):
+                found[number] = hypotheses
+        self._score(exact, sources, found, request)
+        return found
+
+    def _search(
+        self, sources: Sequence[Sequence[int]], request: Request, progress: Progress
+    ) -> tuple[list[list[Hypothesis]], list[int]]:
+        """What CTranslate2 finds, and for which sources that is not certain to be what the reference finds."""
+        config = request.decode
+        found: list[list[Hypothesis]] = [[] for _ in sources]
+        readable = [number for number, source in enumerate(sources) if 0 < len(source) < self.positions]
+        unsure = sorted(set(range(len(sources))) - set(readable))
+        doubted: dict[int, list[_Output]] = {}  # where one that was left out might be among the best
+
+        def keep(number: int, outputs: Sequence[_Output]) -> None:
+            found[number] = self._hypotheses(outputs[: request.n_best], len(sources[number]), config)
+
+        for numbers, results in self._answers(readable, sources, request, _exponent(config)):
+            before = len(unsure) + len(doubted)
+            for number, result in zip(numbers, results, strict=True):
+                outputs = _ranked(result, config, _exponent(config))
+                if self._limited(outputs, len(sources[number]), config):
+                    unsure.append(number)
+                elif not _complete(outputs, request):
+                    doubted[number] = outputs
+                else:
+                    keep(number, outputs)
+            progress(len(numbers) - (len(unsure) + len(doubted) - before))
+        exponent = max(config.alpha, LEAST_EXPONENT)
+        for numbers, results in self._answers(list(doubted), sources, request, exponent):
+            before = len(unsure)
+            for number, result in zip(numbers, results, strict=True):
+                again = _ranked(result, config, exponent)
+                outputs, certain = _joined(doubted[number], again)
+                if self._limited(again, len(sources[number]), config):  # its neighbours' sizes can change a search
+                    unsure.append(number)
+                elif certain >= request.n_best or self.reference is None:
+                    keep(number, outputs)
+                else:
+                    unsure.append(number)
+            progress(len(numbers) - (len(unsure) - before))
+        return found, unsure
+
+    def _answers(
+        self, numbers: Sequence[int], sources: Sequence[Sequence[int]], request: Request, exponent: float
+    ) -> Iterator[tuple[list[int], list[Any]]]:
+        """What CTranslate2 says to the sources of these numbers, batch by batch; some wait while others are taken."""
+        waiting: deque[tuple[list[int], list[Any]]] = deque()
+
+        def first() -> tuple[list[int], list[Any]]:
+            batch, promises = waiting.popleft()
+            return batch, [promise.result() for promise in promises]
+
+        for some in batches([len(sources[number]) for number in numbers], _batch_tokens(request), self.workers):
+            if len(waiting) == QUEUED * self.workers:
+                yield first()
+            batch = [numbers[at] for at in some]
+            waiting.append((batch, self._submit([sources[number] for number in batch], request.decode, exponent)))
+        while waiting:
+            yield first()
+
+    def _search_again(
+        self, numbers: Sequence[int], sources: Sequence[Sequence[int]], found: list[list[Hypothesis]], request: Request
+    ) -> None:
+        """Search in batches of one length, so that each limit is a source's own and neighbours change nothing."""
+        by_length: dict[int, list[int]] = {}
+        for number in numbers:
+            by_length.setdefault(len(sources[number]), []).append(number)
+        for length, same in by_length.items():
+            for batch in batches([length] * len(same), _batch_tokens(request)):
+                exponent = _exponent(request.decode)
+                promises = self._submit([sources[same[at]] for at in batch], request.decode, exponent)
+                for at, promise in zip(batch, promises, strict=True):
+                    outputs = _ranked(promise.result(), request.decode, exponent)
+                    found[same[at]] = self._hypotheses(outputs, length, request.decode)
+
+    def _submit(self, sources: Sequence[Sequence[int]], config: DecodeConfig, exponent: float) -> list[Any]:
+        """Sentences as one batch for the next free worker; a promise for each."""
+        longest = max(map(len, sources)) + config.extra_length
+        promises: list[Any] = self.translator.translate_batch(
+            [self._spelt(source) for source in sources],
+            asynchronous=True,
+            beam_size=config.beam,
+            num_hypotheses=config.beam,
+            length_penalty=exponent,
+            return_scores=config.beam > 1,
+            suppress_sequences=[[self.target_pieces[number]] for number in NEVER],
+            max_input_length=0,
+            min_decoding_length=0,
+            max_decoding_length=min(longest + 1, self.positions),
+        )
+        return promises
+
+    def _limit(self, length: int, config: DecodeConfig) -> int:
+        """How many tokens, EOS aside, the output for a source of so many may have."""
+        return min(length + config.extra_length, self.positions - 1)
+
+    def _limited(self, outputs: Sequence[_Output], length: int, config: DecodeConfig) -> bool:
+        """Whether the reference, which forces EOS at a source's own limit, might have gone another way there."""
+        limit = self._limit(length, config)
+        longest = max(len(output.tokens) for output in outputs)
+        # A greedy output goes on as it was up to the limit, unless the export has too few positions to come there.
+        return longest >= limit and (config.beam > 1 or limit < length + config.extra_length)
+
+    def _hypotheses(self, outputs: Sequence[_Output], length: int, config: DecodeConfig) -> list[Hypothesis]:
+        """Outputs for a source of so many tokens, cut at its limit."""
+        limit = self._limit(length, config)
+        return [Hypothesis(self._ids(output.tokens[:limit]), output.score, output.total, ()) for output in outputs]
+
+    def _score(
+        self, numbers: Iterable[int], sources: Sequence[Sequence[int]], found: list[list[Hypothesis]], request: Request
+    ) -> None:
+        """Give the hypotheses of some sources their exact scores, and rank them again."""
+        outputs = {number: dict.fromkeys(one.tokens for one in found[number]) for number in numbers}
+        pairs = [(number, tokens) for number, different in outputs.items() for tokens in different]
+        scored = self.translator.score_batch(
+            [self._spelt(sources[number]) for number, _ in pairs],
+            [[self.target_pieces[token] for token in tokens] for _, tokens in pairs],
+            max_batch_size=SCORED_TOKENS,
+            batch_type="tokens",
+            max_input_length=0,
+        )
+        again: dict[int, list[Hypothesis]] = {number: [] for number in outputs}
+        for (number, tokens), result in zip(pairs, scored, strict=True):
+            logs = [min(0.0, log) for log in result.log_probs]
+            again[number].append(finished([*tokens, EOS], logs, math.fsum(logs), request.decode))
+        for number, hypotheses in again.items():
+            found[number] = sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)[: request.n_best]
+
+    def _ids(self, tokens: Sequence[str]) -> tuple[int, ...]:
+        return tuple(map(self.target_ids.__getitem__, tokens))
+
+    def _spelt(self, source: Sequence[int]) -> list[str]:
+        return list(map(self.source_pieces.__getitem__, source))
+
+    def _refer(self, sources: Sequence[Sequence[int]], request: Request, progress: Progress) -> list[list[Hypothesis]]:
+        if not sources:
+            return []
+        if self.reference is None:
+            raise UserError(
+                "sampling, prefixes, banned and required words need the model that was exported, not its export; "
+                "give that to --model"
+            )
+        return self.reference().search(sources, request, progress)
+
+
+def _batch_tokens(request: Request) -> int:
+    return request.batch_tokens or max(LEAST_TOKENS, min(BATCH_TOKENS, BEAM_TOKENS // request.decode.beam))
+
+
+def _ranked(result: Any, config: DecodeConfig, exponent: float) -> list[_Output]:
+    """The outputs for a source, the best first."""
+    if config.beam == 1:  # nothing to rank, and without scores it need not compute a softmax
+        return [_Output(math.nan, math.nan, result.hypotheses[0])]
+    outputs = []
+    for tokens, score in zip(result.hypotheses, result.scores, strict=True):
+        if math.isnan(score):
+            raise Failed(NO_NUMBERS)
+        length = len(tokens) + 1  # its own penalty counts EOS as a token, too
+        total = min(0.0, score * length**exponent)
+        outputs.append(_Output(normalised(total, length, config.alpha, config.penalty), total, tokens))
+    return sorted(outputs, key=lambda output: -output.score)
+
+
+def _complete(outputs: Sequence[_Output], request: Request) -> bool:
+    """Whether the n best of what CTranslate2 gives are surely the n best of all that it finished.
+
+    With penalty "paper", no hypothesis that it left out has a greater log probability than any that it gives; nor more
+    tokens than the longest of them, for it can't have left out all that were finished last.
+    """
+    config = request.decode
+    if len(outputs) < request.n_best:
+        return False
+    if config.beam == 1 or config.penalty == "average":
+        return True
+    steps = max(len(output.tokens) for output in outputs) + 1
+    hope = best_attainable(min(output.total for output in outputs), steps, config.alpha, config.penalty)
+    return outputs[request.n_best - 1].score >= hope
+
+
+def _joined(by_total: Sequence[_Output], by_average: Sequence[_Output]) -> tuple[list[_Output], int]:
+    """What CTranslate2 gives of one search by two rankings, the best first; and how many of them surely come first.
+
+    by_total are the K with the greatest log probabilities s, by_average those with the greatest s / |Y|^α. No h in
+    neither comes before any r in both: s_h <= s_r, so if h is no longer than r, s_h / lp(h) <= s_r / lp(h) <=
+    s_r / lp(r); and s_h / |h|^α <= s_r / |r|^α, so if it is longer, the same holds, since |Y|^α / lp(Y) grows with |Y|.
+    At most K - 1 are finished before the last step, and K in it: if all 2·K - 1 are here, there is no such h; else
+    there are two such r or more.
+    """
+    first = {tuple(output.tokens) for output in by_total}
+    more = [output for output in by_average if tuple(output.tokens) not in first]
+    joined = sorted([*by_total, *more], key=lambda output: -output.score)
+    everything = len(joined) == 2 * len(by_total) - 1
+    return joined, len(joined) if everything else len(by_average) - len(more)
+
+
+def _exponent(config: DecodeConfig) -> float:
+    return max(config.alpha if config.penalty == "average" else 0.0, LEAST_EXPONENT)

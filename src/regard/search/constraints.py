@@ -1,0 +1,101 @@
+"""What an output may not be: with banned words, repeated n-grams, anything but a forced prefix or a tree, too long.
+
+A forbidden token's logit becomes minus infinity after the normaliser of the softmax has been computed, so that the
+score of what remains is still the model's own log probability.
+
+Shapes: R rows (a hypothesis each), V vocabulary, T target positions so far, W windows of N tokens.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regard.config.special_tokens import EOS, PAD
+from regard.search.banned import Banned
+from regard.search.hypothesis import NEVER
+from regard.search.tree_rule import TreeRule
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """What every output of a search keeps to."""
+
+    banned: Banned | None = None
+    """Words that may not occur."""
+    no_repeat: int = 0
+    """No n-gram of this many tokens may occur twice; 0 for no such rule."""
+    prefixes: tuple[tuple[int, ...], ...] = ()
+    """What each sentence's output begins with, one for each sentence; or none at all."""
+    trees: TreeRule | None = None
+    """Each sentence's output is a tree over its words."""
+
+    def __post_init__(self) -> None:
+        assert not any(EOS in prefix for prefix in self.prefixes), "EOS only ends an output"
+
+
+NONE = Constraints()
+
+
+def limits(
+    source_BS: Tensor, extra_length: int, constraints: Constraints = NONE, longest: int | None = None
+) -> list[int]:
+    """How many tokens, EOS aside, each output may have: those of its source and so many more (section 6.1).
+
+    `longest` is what the model can reach at all; a forced prefix and the smallest tree may go beyond the rest.
+    """
+    lengths = ((source_BS != PAD).sum(1) - 1).clamp(min=0).tolist()
+    allowed = [length + extra_length for length in lengths]
+    if longest is not None:
+        allowed = [min(limit, longest) for limit in allowed]
+    if constraints.prefixes:
+        assert len(constraints.prefixes) == len(allowed), "a prefix for each sentence"
+        allowed = [max(limit, len(prefix)) for limit, prefix in zip(allowed, constraints.prefixes, strict=True)]
+    if constraints.trees is not None:
+        allowed = [max(limit, least) for limit, least in zip(allowed, constraints.trees.least, strict=True)]
+    return allowed
+
+
+def forbid(
+    logits_RV: Tensor, history_RT: Tensor, sentences: Sequence[int], ends: Sequence[int], rules: Constraints = NONE
+) -> None:
+    """Set the logits of forbidden next tokens to minus infinity, in place.
+
+    history: the tokens so far, BOS first. sentences: which sentence each row belongs to; ends: each sentence's limit.
+    """
+    length = history_RT.shape[1] - 1
+    forced = _forced(length, sentences, ends, rules)
+    kept = {row: logits_RV[row, token].clone() for row, token in forced.items()}
+    logits_RV.narrow(1, NEVER[0], len(NEVER)).fill_(-torch.inf)  # an index of three would cost more than all else here
+    if rules.banned is not None:
+        rules.banned.forbid(logits_RV, history_RT)
+    if rules.no_repeat:
+        _ban_repeats(logits_RV, history_RT, rules.no_repeat)
+    if rules.trees is not None:
+        rules.trees.forbid(logits_RV, history_RT, sentences, ends)
+    if forced:
+        logits_RV[list(forced)] = -torch.inf
+    for row, token in forced.items():
+        logits_RV[row, token] = kept[row]
+
+
+def _forced(length: int, sentences: Sequence[int], ends: Sequence[int], rules: Constraints) -> dict[int, int]:
+    """The rows that have no choice, with the token that follows: the next of a prefix, or EOS at the limit."""
+    forced = {row: EOS for row, sentence in enumerate(sentences) if length >= ends[sentence]}
+    for row, sentence in enumerate(sentences) if rules.prefixes else ():
+        if length < len(rules.prefixes[sentence]):
+            forced[row] = rules.prefixes[sentence][length]
+    return forced
+
+
+def _ban_repeats(logits_RV: Tensor, history_RT: Tensor, n: int) -> None:
+    """Forbid each token that has followed the last n - 1 tokens before."""
+    tokens_RT = history_RT[:, 1:]  # BOS is not part of the output
+    if tokens_RT.shape[1] < n:
+        return
+    windows_RWN = tokens_RT.unfold(1, n, 1)
+    tail_RN = tokens_RT[:, tokens_RT.shape[1] - n + 1 :]
+    again_RW = (windows_RWN[:, :, :-1] == tail_RN[:, None]).all(-1)
+    row, window = again_RW.nonzero(as_tuple=True)
+    logits_RV[row, windows_RWN[row, window, -1]] = -torch.inf

@@ -1,0 +1,63 @@
+"""One output a row, a token at a time, chosen by a function: what greedy search and sampling share.
+
+Shapes: R rows not yet done, T target positions, V vocabulary.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from regard.config.decode import DecodeConfig
+from regard.config.special_tokens import BOS, EOS
+from regard.model.seq2seq import Seq2Seq
+from regard.search.beam import normaliser
+from regard.search.constraints import Constraints, forbid, limits
+from regard.search.hypothesis import Hypothesis, finished, unscored
+
+Choose = Callable[[Tensor, list[int], int], Tensor]
+"""From logits_RV, the sentence of each row and the number of tokens before, to the tokens that follow."""
+
+DROP = 0.25  # of the rows are done before they are dropped: dropping copies the state of all that stay
+
+
+def extend_rows(
+    model: Seq2Seq,
+    source_RS: Tensor,
+    config: DecodeConfig,
+    choose: Choose,
+    *,
+    constraints: Constraints,
+    longest: int | None,
+    scored: bool = True,
+) -> list[Hypothesis]:
+    """A hypothesis for each row of the source; if not `scored`, without the softmax that scores alone need."""
+    ends = limits(source_RS, config.extra_length, constraints, longest)
+    found: dict[int, Hypothesis] = {}
+    here = list(range(len(ends)))  # the sentence of each row
+    state = model.start(model.encode(source_RS), max(ends, default=0) + 1)
+    tokens_RT = torch.full((len(here), 1), BOS, device=source_RS.device)
+    scores_RT = torch.zeros((len(here), 1), dtype=torch.float64, device=source_RS.device)
+
+    while here:
+        logits_RTV, state = model.advance(tokens_RT[:, -1:], state)
+        logits_RV = logits_RTV[:, -1].float()
+        normaliser_R = normaliser(logits_RV) if scored else None
+        forbid(logits_RV, tokens_RT, here, ends, constraints)
+        token_R1 = choose(logits_RV, here, tokens_RT.shape[1] - 1)[:, None]
+        tokens_RT = torch.cat((tokens_RT, token_R1), dim=1)
+        if normaliser_R is not None:
+            score_R1 = (logits_RV.gather(1, token_R1) - normaliser_R[:, None]).double().clamp(max=0.0)
+            scores_RT = torch.cat((scores_RT, score_R1), dim=1)
+
+        for row, token in enumerate(token_R1[:, 0].tolist()):
+            if token == EOS and here[row] not in found:
+                tokens, scores = tokens_RT[row, 1:].tolist(), scores_RT[row, 1:].tolist()
+                found[here[row]] = finished(tokens, scores, sum(scores), config) if scored else unscored(tokens[:-1])
+        keep = [row for row, sentence in enumerate(here) if sentence not in found]
+        if len(here) - len(keep) > DROP * len(here) or not keep:
+            here = [here[row] for row in keep]
+            keep_R = torch.tensor(keep, device=source_RS.device, dtype=torch.long)
+            tokens_RT, scores_RT = tokens_RT[keep_R], scores_RT[keep_R]
+            state = state.select(keep_R) if here else state
+    return [found[sentence] for sentence in range(len(ends))]

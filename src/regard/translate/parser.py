@@ -1,0 +1,138 @@
+"""Sentences in, trees out (section 6.3): what `regard parse`, `regard evaluate` and Python use.
+
+regard.load_parser("runs/x/model").parse(["The cat sat on the mat."])
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import overload
+
+from regard.config.checked import check
+from regard.config.decode import DecodeConfig
+from regard.engines.engine import BATCH_TOKENS, LEAST_TOKENS, Engine, Progress, Request, quiet
+from regard.engines.torch_engine import TorchEngine
+from regard.errors import UserError
+from regard.saved.description import Description
+from regard.saved.saved_model import Saved
+from regard.search.tree_rule import TreeRule
+from regard.text.linear_trees import restore
+from regard.text.symbols import Symbols
+from regard.text.tokenise import spelt, tokenise
+from regard.text.trees import Tree
+from regard.text.vocabularies import source_and_target
+from regard.translate.translator import reach, windows
+
+MOST_TOKENS = 500  # subwords of a sentence; nobody writes longer ones, and no model has learned them
+JOINT = "HYPH"  # the tag of a hyphen, in treebanks that part words at hyphens and slashes
+
+
+@dataclass(frozen=True)
+class ParseOptions:
+    """How to parse. What is None is as the model's own defaults say."""
+
+    beam: int | None = None
+    alpha: float | None = None
+    constraint: bool = True
+    """Search among well-formed trees over the words only; otherwise what is no tree is repaired."""
+    tokenised: bool = False
+    """Words are parted by spaces as they should be; otherwise punctuation and contractions are parted first."""
+    batch_tokens: int | None = None
+    """Source tokens computed at once; None for what suits the beam."""
+
+
+DEFAULTS = ParseOptions()
+
+
+@dataclass(frozen=True)
+class Parse:
+    """What became of a sentence."""
+
+    words: tuple[str, ...]
+    tree: Tree | None
+    """Over exactly these words; None if there are none."""
+    score: float | None
+    """The log probability divided by the length penalty; None if nothing was searched."""
+    repaired: bool
+    """Whether the tree is not just what the model wrote."""
+
+    @property
+    def too_long(self) -> bool:
+        """Whether the sentence was too long to be searched; its tree is flat then."""
+        return self.tree is not None and self.score is None
+
+
+class Parser:
+    """A model with its subwords, its symbols and an engine."""
+
+    def __init__(self, saved: Description, engine: Engine | None = None) -> None:
+        """Of a Saved alone, its model parses."""
+        self.saved = saved
+        self.source_subwords, symbols = source_and_target(saved.subwords)
+        if saved.task != "parsing" or not isinstance(symbols, Symbols):
+            raise UserError("this model translates, and can't parse; give one that was trained on trees")
+        self.symbols = symbols
+        self.rule = TreeRule.over(symbols.names)
+        self.joints = JOINT in symbols.names
+        longest = reach(saved)
+        self.most_tokens = MOST_TOKENS if longest is None else min(MOST_TOKENS, longest)
+        if engine is None:
+            assert isinstance(saved, Saved), "no engine and no model"
+            engine = TorchEngine(saved.model, longest=longest)
+        self.engine = engine
+
+    @overload
+    def parse(self, texts: str, options: ParseOptions = ...) -> Parse: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def parse(self, texts: Iterable[str], options: ParseOptions = ...) -> list[Parse]: ...
+
+    def parse(self, texts: str | Iterable[str], options: ParseOptions = DEFAULTS) -> Parse | list[Parse]:
+        """Parse a sentence, or each of several."""
+        if isinstance(texts, str):
+            return self.window([texts], options)[0]
+        return list(self.stream(texts, options))
+
+    def stream(self, texts: Iterable[str], options: ParseOptions = DEFAULTS) -> Iterator[Parse]:
+        """Parse each of any number of sentences, in order; only a window of them is held."""
+        for window in windows(texts):
+            yield from self.window(window, options)
+
+    def window(self, texts: Sequence[str], options: ParseOptions = DEFAULTS, progress: Progress = quiet) -> list[Parse]:
+        """Parse sentences together."""
+        cut = (text.split() if options.tokenised else tokenise(text, joints=self.joints) for text in texts)
+        return self.parse_words(list(cut), options, progress)
+
+    def parse_words(
+        self, sentences: Sequence[Sequence[str]], options: ParseOptions = DEFAULTS, progress: Progress = quiet
+    ) -> list[Parse]:
+        """Parse sentences that are lists of words already; equal ones are parsed once."""
+        different = list(dict.fromkeys(map(tuple, sentences)))
+        ids = self.source_subwords.encode([spelt(words, self.saved.form) for words in different])
+        fitting = [number for number, tokens in enumerate(ids) if self._fits(tokens, different[number])]
+        rule = replace(self.rule, words=tuple(len(different[number]) for number in fitting))
+        request = self.request(options, rule if options.constraint else None)
+        found = self.engine.search([ids[number] for number in fitting], request, progress)
+        parses: dict[tuple[str, ...], Parse] = {}
+        for number, (best, *_) in zip(fitting, found, strict=True):
+            tree, repaired = restore(self.symbols.pieces(best.tokens), different[number])
+            parses[different[number]] = Parse(different[number], tree, best.score, repaired)
+        return [parses.get(tuple(words)) or _unparsed(tuple(words)) for words in sentences]
+
+    def request(self, options: ParseOptions, rule: TreeRule | None = None) -> Request:
+        """What the engine is asked for."""
+        given = {"beam": options.beam, "alpha": options.alpha}
+        values = {key: value for key, value in given.items() if value is not None}
+        decode = check(DecodeConfig, {**self.saved.decode.model_dump(), **values}, "the options")
+        # A tree has several times the tokens of its sentence, and each hypothesis of a beam remembers its own.
+        suitable = max(LEAST_TOKENS, min(BATCH_TOKENS, 4 * BATCH_TOKENS // decode.beam))
+        return Request(decode, trees=rule, token_scores=True, batch_tokens=options.batch_tokens or suitable)
+
+    def _fits(self, tokens: list[int], words: tuple[str, ...]) -> bool:
+        """Whether the model can read a sentence, and write the smallest tree over it."""
+        longest = reach(self.saved)
+        return 0 < len(tokens) <= self.most_tokens and (longest is None or len(words) + 2 <= longest)
+
+
+def _unparsed(words: tuple[str, ...]) -> Parse:
+    """No tree for no words, and a flat one for too many."""
+    return Parse(words, restore([], words)[0], None, True) if words else Parse(words, None, None, False)

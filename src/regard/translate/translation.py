@@ -1,0 +1,104 @@
+"""What a translator gives back: texts of sentences of proposed translations."""
+
+from dataclasses import dataclass
+from unicodedata import east_asian_width
+
+from regard.search.hypothesis import Hypothesis
+from regard.translate.sentences import CLOSERS, FULL_WIDTH_ENDS
+from regard.translate.words import Pairs, words
+
+# After which a text is cut where no space stands, in full width and as NFKC has them.
+MARKS = frozenset(FULL_WIDTH_ENDS + "、，；：" + "!?.,;:")
+
+
+@dataclass(frozen=True)
+class Output:
+    """One proposed translation of a sentence."""
+
+    text: str
+    tokens: tuple[str, ...]
+    hypothesis: Hypothesis
+    """With score, log_probability and token_scores."""
+    alignment: Pairs | None = None
+    """(source word, target word) for every target word, if asked for; words are what begins with ▁ in `tokens`."""
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A translated sentence."""
+
+    source: str
+    tokens: tuple[str, ...]
+    outputs: tuple[Output, ...]
+    """The best first; none where there was nothing to translate."""
+    after: str
+    """What stands between it and the next."""
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A translated text."""
+
+    source: str
+    before: str
+    sentences: tuple[Sentence, ...]
+
+    @property
+    def text(self) -> str:
+        return self.option(0)
+
+    @property
+    def score(self) -> float:
+        return self.option_score(0)
+
+    @property
+    def options(self) -> int:
+        """How many translations there are: as many as the sentence with most has."""
+        return max((len(sentence.outputs) for sentence in self.sentences), default=1) or 1
+
+    def option(self, number: int) -> str:
+        """The text with each sentence's translation of this number, or its last."""
+        texts = [self.before]
+        for sentence in self.sentences:
+            output = _numbered(sentence, number)
+            text = sentence.source if output is None else output.text
+            texts += [text, _joint(sentence, text)]
+        texts[-1:] = [self.sentences[-1].after] if self.sentences else texts[-1:]
+        return "".join(texts)
+
+    @property
+    def pairs(self) -> Pairs | None:
+        """The alignment of the sentences as one of the whole text, in words as str.split gives them.
+
+        None if there is none, or where words are not what spaces divide.
+        """
+        pairs: list[tuple[int, int]] = []
+        before = after = 0  # words of the sentences so far
+        for sentence in self.sentences:
+            output = sentence.outputs[0] if sentence.outputs else None
+            theirs = len(sentence.source.split())
+            ours = theirs if output is None else len(output.text.split())
+            if output is not None and output.alignment:
+                if (words(sentence.tokens)[-1] + 1, words(output.tokens)[-1] + 1) != (theirs, ours):
+                    return None
+                pairs += [(before + source, after + target) for source, target in output.alignment]
+            before, after = before + theirs, after + ours
+        if (before, after) != (len(self.source.split()), len(self.text.split())):
+            return None
+        return tuple(pairs) or None
+
+    def option_score(self, number: int) -> float:
+        """The sum of the sentences' scores."""
+        outputs = (_numbered(sentence, number) for sentence in self.sentences)
+        return sum(output.hypothesis.score for output in outputs if output is not None)
+
+
+def _numbered(sentence: Sentence, number: int) -> Output | None:
+    return sentence.outputs[min(number, len(sentence.outputs) - 1)] if sentence.outputs else None
+
+
+def _joint(sentence: Sentence, text: str) -> str:
+    """What follows a sentence: after a full-width mark nothing stands, but after what it became a space may be due."""
+    read, written = (side.rstrip(CLOSERS)[-1:] for side in (sentence.source, text))
+    due = read in MARKS and written and east_asian_width(written) not in ("W", "F")
+    return sentence.after or (" " if due else "")

@@ -1,0 +1,291 @@
+"""Any text in, text out: what `regard translate`, `regard evaluate`, Python and the server all use.
+
+regard.load("runs/x/model").translate(["Good morning.", "How are you?"])
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, cast, overload
+
+from regard.config.checked import check
+from regard.config.decode import DecodeConfig
+from regard.cores import available_cores
+from regard.engines.engine import Engine, Progress, Request, quiet
+from regard.errors import UserError
+from regard.saved.description import Description
+from regard.search.hypothesis import Hypothesis
+from regard.text.normalise import Form, normalise
+from regard.text.subword_file import LONGEST_PIECE
+from regard.text.subwords import Subwords
+from regard.text.vocabularies import source_and_target
+from regard.translate.sentences import Part, shorten, split, whole
+from regard.translate.translation import Output, Sentence, Translation
+
+if TYPE_CHECKING:  # these need torch, which CTranslate2 does without
+    from torch import Tensor
+
+    from regard.look.look import Look
+    from regard.model.seq2seq import Seq2Seq
+    from regard.saved.saved_model import Saved
+    from regard.search.banned import Banned
+    from regard.search.sampling import Sampling
+
+MOST_TOKENS = 200  # of a sentence; a longer one is cut, since models are not trained on such
+WINDOW_LINES = 10_000
+WINDOW_CHARACTERS = 2_000_000
+Clean = Callable[[str], str]
+"""What normalises a text."""
+Attention = Callable[[Sequence[int], Sequence[int], int | None], "Tensor"]
+"""What tells from which token of a source each of a translation was drawn, in a layer."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to translate. What is None is as the model's own defaults say."""
+
+    beam: int | None = None
+    alpha: float | None = None
+    penalty: str | None = None
+    extra_length: int | None = None
+    n_best: int = 1
+    sampling: "Sampling | None" = None
+    banned: tuple[str, ...] = ()
+    """Words that may not occur, nor any that begins with one of them."""
+    required: tuple[str, ...] = ()
+    """Words that must occur in every sentence, each alone or as the beginning of another."""
+    no_repeat: int = 0
+    prefix: str = ""
+    """What the translation of every sentence begins with."""
+    target: str | None = None
+    """The language to translate into, for a model of several: `de` for one that was trained with the tag <2de>."""
+    split: bool = True
+    """Translate sentence by sentence; otherwise line by line."""
+    alignment: bool = False
+    layer: int | None = None
+    """Whose attention gives the alignment."""
+    token_scores: bool = False
+    """Exact scores, token by token, which cost the fast engine another pass."""
+    batch_tokens: int | None = None
+    """Source tokens computed at once; None for what suits the engine."""
+
+
+DEFAULTS = Options()
+
+
+class Translator:
+    """A model with its subwords and an engine."""
+
+    def __init__(
+        self,
+        saved: Description,
+        engine: Engine | None = None,
+        *,
+        later: "Callable[[], Seq2Seq] | None" = None,
+        has_weights: bool = True,
+    ) -> None:
+        """Of a Saved alone, its model translates; `later` reads the weights when something else than the engine needs
+        them."""
+        self.saved = saved
+        self.has_weights = has_weights
+        """Whether there is a model; there is none beside an export."""
+        self._later = later or (lambda: cast("Saved", saved).model)
+        self.form: Form = saved.form
+        self.source_subwords, self._target = source_and_target(saved.subwords)
+        longest = reach(saved)
+        self.most_tokens = MOST_TOKENS if longest is None else max(1, min(MOST_TOKENS, longest - 1))  # 1 for a tag
+        self.engine: Engine = engine or _reference(self.model, longest)
+        self.attention: Attention = self._attention
+
+    @property
+    def target_subwords(self) -> Subwords:
+        """What spells translations."""
+        if not isinstance(self._target, Subwords):
+            raise UserError("this model is a parser, and can't translate; use it with `regard parse`")
+        return self._target
+
+    @property
+    def model(self) -> "Seq2Seq":
+        """What gives alignments and the scores of given translations; an ensemble, maybe."""
+        if not self.has_weights:
+            raise UserError("an export for CTranslate2 gives translations only; give the model that was exported")
+        return self._later()
+
+    @overload
+    def translate(self, texts: str, options: Options = ...) -> str: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def translate(self, texts: Iterable[str], options: Options = ...) -> list[str]: ...
+
+    def translate(self, texts: str | Iterable[str], options: Options = DEFAULTS) -> str | list[str]:
+        """Translate a text, or each of several. Spacing and blank texts stay as they are."""
+        if isinstance(texts, str):
+            return self.window([texts], options)[0].text
+        return [translation.text for translation in self.stream(texts, options)]
+
+    def stream(self, texts: Iterable[str], options: Options = DEFAULTS) -> Iterator[Translation]:
+        """Translate each of any number of texts, in order, with scores and tokens; only a window of them is held."""
+        for window in windows(texts):
+            yield from self.window(window, options)
+
+    def window(
+        self,
+        texts: Sequence[str],
+        options: Options = DEFAULTS,
+        progress: Progress = quiet,
+    ) -> list[Translation]:
+        """Translate texts together: sentences of all of them are sorted by length, and equal ones translated once."""
+        request, tag = self.request(options), self.tag(options.target)
+        divided = [(split if options.split else whole)(text) for text in texts]
+        clean = cache(lambda text: normalise(text, self.form))  # the same part is asked for several times
+        spelt = self._spelt([part.text for taken in divided for part in taken.parts], clean)
+        pieces = [[piece for part in taken.parts for piece in self._fitting(part, spelt, clean)] for taken in divided]
+        different = dict.fromkeys(piece.text for parts in pieces for piece in parts)
+        known = [text for text in different if spelt[text]]
+        found = self.engine.search([[*tag, *spelt[text]] for text in known], request, progress)
+        written = iter(self.target_subwords.decode_all([one.tokens for hypotheses in found for one in hypotheses]))
+        outputs = {
+            text: tuple(self._output([*tag, *spelt[text]], len(tag), one, next(written), options) for one in hypotheses)
+            for text, hypotheses in zip(known, found, strict=True)
+        }
+
+        def sentence(piece: Part) -> Sentence:
+            tokens = tuple(self.source_subwords.pieces(spelt[piece.text]))
+            return Sentence(piece.text, tokens, outputs.get(piece.text, ()), piece.after)
+
+        return [
+            Translation(text, taken.before, tuple(map(sentence, parts)))
+            for text, taken, parts in zip(texts, divided, pieces, strict=True)
+        ]
+
+    def look(self, text: str, options: Options = DEFAULTS) -> "Look":
+        """Translate a text and keep what happened inside: every attention weight, the search as a tree, and more."""
+        from regard.look.look import look  # the one door to a room below, opened when it is used
+
+        return look(self, text, options)
+
+    def request(self, options: Options) -> Request:
+        """What the engine is asked for."""
+        if options.alignment:
+            assert self.model, "an export has none, which is told before a line is read"
+        if options.sampling is not None and options.required:
+            raise UserError("what is drawn at random can't be held to required words; leave out one of the two")
+        changes = {key: getattr(options, key) for key in DecodeConfig.model_fields}
+        given = {key: value for key, value in changes.items() if value is not None}
+        decode = check(DecodeConfig, {**self.saved.decode.model_dump(), **given}, "the options")
+        if options.n_best > decode.beam and options.sampling is None:
+            decode = decode.model_copy(update={"beam": options.n_best})  # a beam of K finds K hypotheses
+        return Request(
+            decode,
+            options.n_best,
+            options.sampling,
+            banned=self._banned(options.banned),
+            required=tuple(map(self._word, options.required)),
+            no_repeat=options.no_repeat,
+            prefix=self._word(options.prefix) if options.prefix else (),
+            token_scores=options.token_scores,
+            batch_tokens=options.batch_tokens,
+        )
+
+    def _banned(self, words: Sequence[str]) -> "Banned | None":
+        if not words:
+            return None
+        from regard.search.banned import Banned
+
+        return Banned.of(self.target_subwords.spelling, [_no_blank(normalise(word, self.form), word) for word in words])
+
+    def _word(self, word: str) -> tuple[int, ...]:
+        return tuple(self.target_subwords.encode([_no_blank(normalise(word, self.form), word)])[0])
+
+    def tag(self, target: str | None) -> list[int]:
+        """The ids that stand before every source, to say which language is asked for; if none is, the usual one."""
+        tags, usual = self.source_subwords.tags, self.saved.languages[1]
+        if not tags and target in (None, usual):
+            return []
+        if target is None and f"<2{usual}>" not in tags:
+            known = ", ".join(tags)
+            raise UserError(f"this model translates into several languages ({known}); say which one, such as --to de")
+        asked = target or f"<2{usual}>"
+        return [self.source_subwords.tag(asked if asked.startswith("<") else f"<2{asked}>")]
+
+    @property
+    def directions(self) -> list[tuple[str | None, str]]:
+        """From which language into which, the usual direction first. A model of several reads all that it writes."""
+        source, target = self.saved.languages
+        written = [tag[2:-1] for tag in self.source_subwords.tags if tag.startswith("<2")]
+        if not written:
+            return [(source, target)] if target is not None else []
+        read = dict.fromkeys([source, *written])
+        pairs = [(other, into) for into in written for other in read if other != into]
+        return sorted(pairs, key=lambda pair: pair != (source, target))
+
+    def _spelt(self, texts: Sequence[str], clean: Clean) -> dict[str, list[int]]:
+        """The ids of each different text that may be short enough, by its normalised spelling."""
+        different = list(dict.fromkeys(clean(text) for text in texts if len(text) <= self._most_characters))
+        return dict(zip(different, self.source_subwords.encode(different, threads=available_cores()), strict=True))
+
+    @property
+    def _most_characters(self) -> int:
+        """No more can be spelt with most_tokens."""
+        return LONGEST_PIECE * self.most_tokens
+
+    def _fitting(self, part: Part, spelt: dict[str, list[int]], clean: Clean) -> Iterator[Part]:
+        """A part in normalised pieces that are short enough; their ids are added to `spelt`."""
+
+        def ids(text: str) -> list[int]:
+            if text not in spelt:
+                spelt[text] = self.source_subwords.encode([text])[0]
+            return spelt[text]
+
+        def fits(text: str) -> bool:
+            return len(text) <= self._most_characters and len(ids(clean(text))) <= self.most_tokens
+
+        for piece in shorten(part, fits):
+            ids(clean(piece.text))
+            yield Part(clean(piece.text), piece.after)
+
+    def _output(self, source: list[int], tags: int, hypothesis: Hypothesis, written: str, options: Options) -> Output:
+        tokens = tuple(self.target_subwords.pieces(hypothesis.tokens))
+        pairs = None
+        if options.alignment:
+            from regard.translate.alignment import word_alignment
+
+            attention_TS = self.attention(source, hypothesis.tokens, options.layer)[:, tags:-1]
+            pairs = word_alignment(attention_TS, self.source_subwords.pieces(source[tags:]), tokens)
+        return Output(normalise(written, self.form), tokens, hypothesis, pairs)
+
+    def _attention(self, source: Sequence[int], target: Sequence[int], layer: int | None) -> "Tensor":
+        from regard.translate.alignment import cross_attention
+
+        return cross_attention(self.model, source, target, layer)
+
+
+def _no_blank(word: str, given: str) -> str:
+    if not word:
+        raise UserError(f"{given!r} is blank, but a word was expected; leave it out")
+    return word
+
+
+def _reference(model: "Seq2Seq", longest: int | None) -> Engine:
+    from regard.engines.torch_engine import TorchEngine
+
+    return TorchEngine(model, longest=longest)
+
+
+def reach(saved: Description) -> int | None:
+    """The most tokens of a text that a model can read or write, besides EOS or BOS; None for any number."""
+    return saved.config.max_length - 1 if saved.config.bounded else None
+
+
+def windows(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Texts by as many as are translated together."""
+    window: list[str] = []
+    characters = 0
+    for text in texts:
+        window.append(text)
+        characters += len(text)
+        if len(window) >= WINDOW_LINES or characters >= WINDOW_CHARACTERS:
+            yield window
+            window, characters = [], 0
+    if window:
+        yield window

@@ -1,0 +1,60 @@
+import pytest
+import torch
+import torch.nn.functional as F
+
+from regard.model.kernels.linear import FEW, FEWEST, LARGE, MANY, MIDDLING, Linear, linear, training_linear
+
+
+@pytest.fixture(autouse=True, params=["torch", "onednn"])
+def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Either library, whichever this processor would be given."""
+    onednn = request.param == "onednn"
+    if onednn and not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+        pytest.skip("this torch has no oneDNN")
+    monkeypatch.setattr("regard.model.kernels.linear._available", lambda: onednn)
+
+
+@pytest.mark.parametrize("shape", [(MANY, 64), (2, MANY, 64), (3, 1, 64), (0, 64), (MANY - 1, 64)], ids=str)
+def test_values_and_gradients_are_torchs(shape: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    layer = Linear(64, MIDDLING // 64)
+    x = torch.randn(shape, requires_grad=True)
+    weigh = torch.randn(*shape[:-1], MIDDLING // 64)
+    found = layer(x)
+    gradients = torch.autograd.grad((found * weigh).sum(), [x, layer.weight, layer.bias])
+    expected = F.linear(x, layer.weight, layer.bias)
+    wanted = torch.autograd.grad((expected * weigh).sum(), [x, layer.weight, layer.bias])
+    for ours, theirs in zip((found, *gradients), (expected, *wanted), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-3)
+
+
+def test_only_what_is_wanted_has_a_gradient() -> None:
+    x, weight, bias = torch.randn(MANY, 64), torch.randn(1024, 64, requires_grad=True), torch.randn(1024)
+    training_linear(x, weight, bias).sum().backward()
+    torch.testing.assert_close(weight.grad, x.sum(0).expand(1024, 64), rtol=1e-5, atol=1e-4)
+    assert x.grad is None and bias.grad is None
+
+
+@pytest.mark.parametrize("rows", [FEWEST, FEWEST + 1, FEW, FEW + 1])
+def test_without_gradients(rows: int) -> None:
+    x, weight = torch.randn(rows, 64), torch.randn(LARGE // 64, 64)
+    with torch.no_grad():
+        torch.testing.assert_close(linear(x, weight), F.linear(x, weight), rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(1, 64), (FEWEST, 1, 64), (2, FEWEST // 2, 64), (0, 64)], ids=str)
+@pytest.mark.parametrize("columns", [LARGE // 64, LARGE // 64 + 1], ids=["blocks", "no-blocks"])
+@pytest.mark.parametrize("biased", [True, False], ids=["bias", "no-bias"])
+def test_a_few_rows_times_a_large_matrix(shape: tuple[int, ...], columns: int, biased: bool) -> None:
+    x, weight, bias = torch.randn(shape), torch.randn(columns, 64), torch.randn(columns) if biased else None
+    with torch.no_grad():
+        found = linear(x, weight, bias)
+    torch.testing.assert_close(found, F.linear(x, weight, bias), rtol=1e-5, atol=1e-4)
+    assert found.is_contiguous()
+
+
+def test_other_kinds_of_numbers() -> None:
+    x, weight = torch.randn(MANY, 64, dtype=torch.float64), torch.randn(1024, 64, dtype=torch.float64)
+    torch.testing.assert_close(linear(x, weight), x @ weight.T)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert linear(x.float(), weight.float()).dtype == torch.bfloat16

@@ -1,0 +1,41 @@
+"""A saved model and a command to run on it in this process, for the tests of commands that use a model."""
+
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regard.cli.main import main
+from regard.config.run import Config
+from regard.saved.saved_model import Saved, save_model
+
+
+@pytest.fixture(scope="session")
+def folder(saved: Saved, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A saved model that nobody trained."""
+    path = tmp_path_factory.mktemp("models") / "model"
+    save_model(
+        path, saved.model, Config(model=saved.config, decode=saved.decode), saved.subwords, languages=("en", "de")
+    )
+    return path
+
+
+class Run:
+    """The command in this process: its input as bytes, its output as bytes."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+        self.monkeypatch, self.command = monkeypatch, command
+
+    def __call__(self, *arguments: str, stdin: bytes = b"") -> tuple[int, bytes, str]:
+        texts = [io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin))), io.TextIOWrapper(io.BytesIO()), io.StringIO()]
+        for name, text in zip(("stdin", "stdout", "stderr"), texts, strict=True):
+            self.monkeypatch.setattr(sys, name, text)
+        self.monkeypatch.setattr(sys, "argv", ["regard", self.command, *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        texts[1].flush()
+        out: Any = texts[1].buffer  # type: ignore[attr-defined]
+        code = ended.value.code
+        return (code if isinstance(code, int) else 0), out.getvalue(), texts[2].getvalue()  # type: ignore[attr-defined]

@@ -1,0 +1,71 @@
+"""A small task, and Table 3 at a size at which a row takes a second."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from regard.train.loop import Observer, Silence
+
+TABLE = """
+rows = ["base", "A-1", "D-drop0"]
+seeds = [1, 2]
+
+[set]
+train = { average_last = 1, keep_last = 1 }
+
+[scales.tiny.divide]
+model = { encoder_layers = 6, decoder_layers = 6, d_model = 32, d_ff = 64, d_k = 32, d_v = 32 }
+train = { steps = 12500 }
+
+[scales.tiny.set]
+train = { batch_tokens = 150, warmup = 4, checkpoint_every = 2, log_every = 2 }
+
+[[findings]]
+group = "A"
+says = "a single head is worse than eight"
+expect = [{ row = "A-1", ppl = "higher", bleu = "lower" }]
+"""
+
+
+@pytest.fixture
+def table_file(tmp_path: Path) -> Path:
+    path = tmp_path / "table.toml"
+    path.write_text(TABLE, encoding="utf-8")
+    return path
+
+
+class Watched:
+    """Notes which runs were trained, and until which step."""
+
+    def __init__(self) -> None:
+        self.runs: list[tuple[str, int]] = []
+        self.titles: list[str] = []
+
+    @contextmanager
+    def __call__(self, title: str, steps: int, run: Path) -> Iterator[Observer]:
+        self.runs.append((run.name, steps))
+        self.titles.append(title)
+        yield Silence()
+
+
+@pytest.fixture
+def watched() -> Watched:
+    return Watched()
+
+
+def kill_at(moment: Path, code: str, *arguments: str) -> None:
+    """Run a program until a file of its is there, and kill it."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
+    process = subprocess.Popen([sys.executable, "-c", code, *arguments], env=environment)
+    deadline = time.monotonic() + 300
+    while process.poll() is None and not moment.exists() and time.monotonic() < deadline:
+        time.sleep(0.001)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL and moment.exists()

@@ -1,0 +1,118 @@
+"""Sentences in, trees out."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regard.config.decode import DecodeConfig
+from regard.config.model import ModelConfig
+from regard.engines.torch_engine import TorchEngine
+from regard.errors import UserError
+from regard.model.build import build
+from regard.saved.saved_model import Saved
+from regard.text.linear_trees import linearise, restore
+from regard.text.subwords import Subwords
+from regard.text.symbols import Symbols
+from regard.text.trees import words
+from regard.translate.parser import MOST_TOKENS, ParseOptions, Parser
+
+LINE = "(S (NP DT NN HYPH )NP (VP VBD . )VP )S"
+TEXTS = [
+    "The cat sat on the mat.",
+    "",
+    "한국어 문장도 있다.",
+    "e\u0301te\u0301 \u0301",
+    "שלום עולם",
+    "👩‍👩‍👧 ok",
+    " \t",
+]
+
+
+@pytest.fixture(scope="session")
+def saved_parser(subwords: Subwords) -> Saved:
+    """A parser that nobody trained."""
+    torch.manual_seed(1)
+    symbols = Symbols.learn([LINE])
+    config = ModelConfig(
+        vocabulary=symbols.size,
+        source_vocabulary=subwords.size,
+        encoder_layers=1,
+        decoder_layers=1,
+        d_model=16,
+        d_ff=16,
+        heads=2,
+        tie_projection=False,
+    )
+    model = build(config).eval().requires_grad_(False)
+    model.projection_VD.mul_(3.0)
+    files = {"source.subwords.model": subwords.content, "target.symbols.txt": symbols.content}
+    decode = DecodeConfig(beam=3, alpha=0.3, extra_length=20)
+    return Saved(config, decode, ("en", None), "NFC", files, task="parsing", model=model)
+
+
+@pytest.fixture(scope="session")
+def parser(saved_parser: Saved) -> Parser:
+    return Parser(saved_parser)
+
+
+def test_a_tree_for_each_text_over_its_words(parser: Parser) -> None:
+    found = parser.parse(TEXTS)
+    assert len(found) == len(TEXTS)
+    assert [one.tree is None for one in found] == [not text.strip() for text in TEXTS]
+    assert found[0].words == ("The", "cat", "sat", "on", "the", "mat", ".")
+    for one in found:
+        if one.tree is not None:
+            assert tuple(words(one.tree)) == one.words and not one.repaired and one.score is not None
+            assert restore(linearise(one.tree, True), one.words) == (one.tree, False)
+    assert parser.parse(TEXTS[0]).tree == found[0].tree == next(parser.stream(TEXTS)).tree
+
+
+@settings(max_examples=20, deadline=None)
+@given(text=st.text(max_size=30), constraint=st.booleans(), tokenised=st.booleans(), beam=st.sampled_from([1, 2]))
+def test_any_text_gets_a_tree_over_its_words(
+    parser: Parser, text: str, constraint: bool, tokenised: bool, beam: int
+) -> None:
+    one = parser.parse(text, ParseOptions(beam, None, constraint, tokenised))
+    if tokenised:
+        assert one.words == tuple(text.split())
+    if one.words:
+        assert one.tree is not None and tuple(words(one.tree)) == one.words
+        assert not (constraint and one.repaired)
+
+
+def test_without_the_constraint_what_is_no_tree_is_repaired(parser: Parser) -> None:
+    options = ParseOptions(constraint=False)
+    found = [one for one in parser.parse(TEXTS, options) if one.tree is not None]
+    assert any(one.repaired for one in found)
+    (ids,) = parser.source_subwords.encode(["The cat sat on the mat ."])
+    plain = TorchEngine(parser.saved.model).search([ids], replace(parser.request(options), trees=None))[0][0]
+    assert restore(parser.symbols.pieces(plain.tokens), found[0].words) == (found[0].tree, found[0].repaired)
+
+
+def test_a_sentence_beyond_the_limit_has_a_flat_tree_and_says_so(parser: Parser) -> None:
+    short, long = parser.parse(["a b c", "word " * 2000])
+    assert not short.too_long
+    assert long.too_long and long.repaired and long.score is None and len(long.words) == 2000 > MOST_TOKENS
+    assert long.tree is not None and words(long.tree) == ["word"] * 2000
+
+
+def test_learned_positions_limit_what_is_parsed(saved_parser: Saved) -> None:
+    config = saved_parser.config.model_copy(update={"positions": "learned", "max_length": 12})
+    parser = Parser(replace(saved_parser, config=config, model=build(config).eval()))
+    assert [one.too_long for one in parser.parse(["a b", "a " * 9, "a " * 10])] == [False, False, True]
+
+
+def test_joints_are_parted_if_the_model_knows_their_tag(parser: Parser, saved_parser: Saved) -> None:
+    assert parser.parse("a-b").words == ("a", "-", "b")
+    other = Symbols.learn([LINE.replace("HYPH", "JJ")])
+    files = {**saved_parser.subwords, "target.symbols.txt": other.content}
+    config = saved_parser.config.model_copy(update={"vocabulary": other.size})
+    assert Parser(replace(saved_parser, subwords=files, config=config, model=build(config))).joints is False
+
+
+def test_a_translator_is_refused(saved: Saved) -> None:
+    with pytest.raises(UserError, match="translates, and can't parse"):
+        Parser(saved)
