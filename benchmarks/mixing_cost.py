@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from train_speed import processor
 
-from regard.config.model import ModelConfig
+from regard.config.model import model_config
 from regard.model.attention import MultiHeadAttention
 from regard.model.later.state_space import StateSpace
 from regard.model.layers import EncoderLayer
@@ -41,7 +41,7 @@ class Doubled(nn.Module):
 def layer(name: str, part: str, longest: int) -> MultiHeadAttention | StateSpace:
     """A layer as it is, or with nothing in the place of the linear maps that work on each position alone."""
     mixing: Any = "attention" if name == "attention-as-written" else name
-    made = EncoderLayer(ModelConfig(**SIZES, mixing=mixing, max_length=longest)).attention
+    made = EncoderLayer(model_config(**SIZES, mixing=mixing, max_length=longest)).attention
     if part == "mixing":
         for inner, child in list(made.named_children()):
             if isinstance(child, nn.Linear):

@@ -22,7 +22,7 @@ from playwright.sync_api import Browser, Page, Response, sync_playwright
 from serve_load import server
 
 from regard.config.decode import DecodeConfig
-from regard.config.model import ModelConfig
+from regard.config.model import model_config
 from regard.look.page import page
 from regard.model.build import build
 from regard.saved.bundled import DEFAULT, located
@@ -75,7 +75,7 @@ def many_heads(browser: Browser, rounds: int) -> dict[str, float]:
     """8 heads in 6 layers of three kinds over 60 tokens: until all are drawn, and from a click to what it asked for."""
     saved = load_model(located(DEFAULT))
     torch.manual_seed(1)
-    config = ModelConfig(vocabulary=saved.config.vocabulary, d_model=64, d_ff=64, d_k=8, d_v=8)
+    config = model_config(vocabulary=saved.config.vocabulary, d_model=64, d_ff=64, d_k=8, d_v=8)
     model = build(config).eval().requires_grad_(False)
     changed = replace(saved, model=model, config=config, decode=DecodeConfig(beam=2, extra_length=0))
     seen = Translator(changed).look("the dog " * (TOKENS // 2))

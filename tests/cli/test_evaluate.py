@@ -7,7 +7,7 @@ import sacrebleu
 from tests.support.command import Run
 from tests.support.models import sentences
 
-from regard.config.model import ModelConfig
+from regard.config.model import model_config
 from regard.config.run import Config
 from regard.evaluate.perplexity import perplexity, score_texts
 from regard.model.build import build
@@ -98,7 +98,7 @@ def test_mistakes(run: Run, texts: Path, arguments: str, sentence: str) -> None:
 def test_a_line_longer_than_the_model_reads_costs_the_perplexity_alone(
     run: Run, saved: Saved, texts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = ModelConfig(**{**saved.config.model_dump(), "positions": "learned", "max_length": 40})
+    config = model_config(**{**saved.config.model_dump(), "positions": "learned", "max_length": 40})
     save_model(texts / "m", build(config), Config(model=config), saved.subwords)
     (texts / "test.en").write_text("\n".join(["x"] * 4 + ["x y " * 50] + ["x"] * 15) + "\n", encoding="utf-8")
     line = "--model m --source test.en --reference test.de --beam 1 --out made.de --json"

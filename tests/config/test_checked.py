@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from regard.config.checked import check
 from regard.config.decode import DecodeConfig
-from regard.config.model import ModelConfig
+from regard.config.model import model_config
 from regard.config.presets import preset
 from regard.errors import UserError
 
@@ -47,7 +47,7 @@ def test_a_mistake_is_named(changes: dict, message: str) -> None:
 
 def test_frozen() -> None:
     with pytest.raises(ValidationError):
-        ModelConfig().dropout = 0.5  # type: ignore[misc]
+        model_config().dropout = 0.5  # type: ignore[misc]
 
 
 def test_check_names_its_origin() -> None:

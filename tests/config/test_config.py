@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from regard.config.model import ModelConfig
+from regard.config.model import model_config
 from regard.config.presets import preset, preset_names
 from regard.config.run import Config
 from regard.errors import UserError
@@ -32,12 +32,12 @@ def test_a_way_of_mixing_refuses_what_it_can_not_use(changes: dict[str, Any], re
 
 def test_which_models_bound_their_texts() -> None:
     bounded = [{"positions": "learned"}, {"mixing": "linformer"}]
-    assert all(ModelConfig(**changes).bounded for changes in bounded)
-    assert not any(ModelConfig(mixing=mixing).bounded for mixing in ("attention", "longformer", "state-space"))
+    assert all(model_config(**changes).position_limit for changes in bounded)
+    assert not any(model_config(mixing=mixing).position_limit for mixing in ("attention", "longformer", "state-space"))
 
 
 def test_two_vocabularies_do_not_share() -> None:
-    assert not ModelConfig(source_vocabulary=100).share_embeddings
+    assert not model_config(source_vocabulary=100).share_embeddings
 
 
 def test_json_round_trip() -> None:

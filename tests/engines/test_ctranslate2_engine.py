@@ -10,7 +10,7 @@ from tests.support.models import banning, like_trained, padded
 from torch.nn.functional import cross_entropy
 
 from regard.config.decode import DecodeConfig
-from regard.config.model import ModelConfig
+from regard.config.model import model_config
 from regard.config.special_tokens import BOS, EOS, PAD, UNK
 from regard.engines import ctranslate2_engine
 from regard.engines.ctranslate2_engine import CTranslate2Engine
@@ -51,7 +51,7 @@ class Pair:
     ) -> None:
         torch.manual_seed(seed)
         files = {"subwords.model": subwords.content}
-        self.config = ModelConfig(**{**SMALL, "vocabulary": subwords.size, **config})
+        self.config = model_config(**{**SMALL, "vocabulary": subwords.size, **config})
         if self.config.source_vocabulary is not None:
             files = {f"{side}.subwords.model": subwords.content for side in ("source", "target")}
         model = build(self.config)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from tests.support.models import sentences
 
-from regard.config.model import ModelConfig
+from regard.config.model import model_config
 from regard.config.presets import preset
 from regard.config.run import Config
 from regard.errors import UserError
@@ -46,14 +46,14 @@ def folder(saved: Saved, tmp_path: Path) -> Path:
     ],
 )
 def test_what_can_be_converted(changes: dict[str, Any], reason: str | None) -> None:
-    assert inconvertible(ModelConfig(**changes)) == reason
+    assert inconvertible(model_config(**changes)) == reason
 
 
 def test_the_paper_can_be_converted() -> None:
     for name in ("base", "big", "tiny", "small"):
         assert inconvertible(preset(name).model) is None
     assert positions(preset("base").model) == 1024
-    assert positions(ModelConfig(positions="learned", max_length=77)) == 77
+    assert positions(model_config(positions="learned", max_length=77)) == 77
 
 
 @pytest.mark.parametrize("quantization", ["float32", "int8", "int8_float32"])
@@ -121,7 +121,7 @@ def test_whole_or_not_at_all(folder: Path, tmp_path: Path, monkeypatch: pytest.M
 def test_what_can_not_be_exported(folder: Path, saved: Saved, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="nowhere: no such folder"):
         export_ctranslate2(tmp_path / "nowhere", tmp_path / "M", "int8")
-    config = ModelConfig(**{**saved.config.model_dump(), "positions": "rotary"})
+    config = model_config(**{**saved.config.model_dump(), "positions": "rotary"})
     from regard.model.build import build
 
     save_model(folder, build(config), Config(model=config), saved.subwords, replace=True)

@@ -8,7 +8,7 @@ import torch
 from tests.exchange.marian import ENGLISH, KOREAN, ODD, ids, logits, marian, publish, tokenizer
 
 from regard.config.decode import DecodeConfig
-from regard.config.model import ModelConfig
+from regard.config.model import model_config
 from regard.config.run import Config
 from regard.config.special_tokens import BOS, EOS, PAD, UNK
 from regard.engines.engine import quiet
@@ -43,7 +43,7 @@ def save(folder: Path, **changes: Any) -> None:
         changes["source_vocabulary"] = vocabularies["source.subwords.model"].size
     *_, target = vocabularies.values()
     small = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 16, "d_ff": 20, "heads": 2}
-    config = ModelConfig(vocabulary=target.size, **{**small, **changes})
+    config = model_config(vocabulary=target.size, **{**small, **changes})
     torch.manual_seed(5)
     model = build(config)
     with torch.no_grad():
@@ -177,7 +177,7 @@ def test_an_existing_folder_is_kept(pair: tuple[Path, Path]) -> None:
 
 
 def test_a_model_without_subwords_is_refused(tmp_path: Path) -> None:
-    config = Config(model=ModelConfig(vocabulary=9, encoder_layers=1, decoder_layers=1, d_model=8, d_ff=8, heads=2))
+    config = Config(model=model_config(vocabulary=9, encoder_layers=1, decoder_layers=1, d_model=8, d_ff=8, heads=2))
     save_model(tmp_path / "m", build(config), config, {})
     with pytest.raises(UserError, match="no subwords"):
         export_huggingface(tmp_path / "m", tmp_path / "out")

@@ -13,7 +13,7 @@ from onnxruntime import InferenceSession
 from tests.support.models import sentences
 
 from regard.config.decode import DecodeConfig
-from regard.config.model import ModelConfig
+from regard.config.model import ModelConfig, model_config
 from regard.config.run import Config
 from regard.config.special_tokens import BOS, PAD
 from regard.errors import UserError
@@ -46,7 +46,7 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     given = dict(request.param)
     subwords = Subwords.train(sentences(), 400, tags=given.pop("tags", ()))
     small = {"encoder_layers": 1, "decoder_layers": 2, "d_model": 16, "d_ff": 20, "heads": 2}
-    config = ModelConfig(vocabulary=subwords.size, tie_projection=False, **{**small, **given})
+    config = model_config(vocabulary=subwords.size, tie_projection=False, **{**small, **given})
     torch.manual_seed(2)
     model = build(config).requires_grad_(False)
     model.projection_VD.mul_(3.0)

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 import torch
 
-from regard.config.model import ModelConfig
+from regard.config.model import ModelConfig, model_config
 from regard.config.special_tokens import BOS, EOS
 from regard.errors import UserError
 from regard.look.look import MOST_SENTENCES, Look
@@ -99,7 +99,7 @@ def test_what_is_not_a_beam_search_is_refused(translator: Translator) -> None:
 
 def test_a_tag_is_a_word_of_its_own() -> None:
     several = Subwords.train(["The old woman.", "할머니가 봅니다."] * 20, 305, tags=("<2de>", "<2ko>"))
-    config = ModelConfig(vocabulary=several.size, encoder_layers=1, decoder_layers=1, d_model=16, d_ff=16, heads=2)
+    config = model_config(vocabulary=several.size, encoder_layers=1, decoder_layers=1, d_model=16, d_ff=16, heads=2)
     torch.manual_seed(3)
     translator = Translator(several_saved(config, several))
     seen = translator.look("The woman.", Options(target="ko", extra_length=2))

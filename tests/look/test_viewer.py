@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from regard.config.decode import DecodeConfig
-from regard.config.model import ModelConfig
+from regard.config.model import model_config
 from regard.config.special_tokens import BOS, EOS
 from regard.look.look import Look
 from regard.look.page import VIEWER, page
@@ -303,7 +303,7 @@ def test_models_that_have_less(open_page: Open, seen: Look) -> None:
 def test_many_heads_of_a_long_sentence(open_page: Open, saved: Saved) -> None:
     """8 heads in 6 layers of three kinds, and 60 tokens on either side."""
     torch.manual_seed(4)
-    config = ModelConfig(
+    config = model_config(
         vocabulary=saved.config.vocabulary, encoder_layers=6, decoder_layers=6, d_model=32, d_ff=32, heads=8
     )
     model = build(config).eval().requires_grad_(False)

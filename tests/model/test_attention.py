@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.model.attention import MultiHeadAttention, attend
+from regard.model.attention import MultiHeadAttention, attention
 from regard.model.kernels import short_attention
 from regard.model.kernels.short_attention import NARROW, SHORT
 from regard.model.masks import distances, visible
@@ -132,8 +132,8 @@ def test_attention_within_few_positions_equals_the_equation(queries: int, keys: 
     there = (torch.arange(keys) < torch.tensor([keys, max(1, keys // 2), 1])[:, None])[:, None, None]
     given = {"none": None, "causal": seen, "padding": there, "both": there & seen}[mask]
 
-    attended = short_attention.attention(query, key, value, given, 0.7)
-    expected, _ = attend(query @ key.mT * 0.7, value, torch.tensor(True) if given is None else given)
+    attended = short_attention.short_attention(query, key, value, given, 0.7)
+    expected, _ = attention(query, key, value, torch.tensor(True) if given is None else given, 0.7)
     torch.testing.assert_close(attended, expected)
 
     inward = torch.randn_like(expected).transpose(1, 2).contiguous().transpose(1, 2)
@@ -145,9 +145,9 @@ def test_attention_within_few_positions_equals_the_equation(queries: int, keys: 
 @pytest.mark.parametrize("wanted", range(3), ids=["query", "key", "value"])
 def test_only_what_is_wanted_has_a_gradient(wanted: int) -> None:
     inputs = heads(5, 7)
-    whole = torch.autograd.grad(short_attention.attention(*inputs, None, 1.0).square().sum(), inputs)
+    whole = torch.autograd.grad(short_attention.short_attention(*inputs, None, 1.0).square().sum(), inputs)
     alone = [x.detach().requires_grad_(i == wanted) for i, x in enumerate(inputs)]
-    short_attention.attention(*alone, None, 1.0).square().sum().backward()
+    short_attention.short_attention(*alone, None, 1.0).square().sum().backward()
     for i, x in enumerate(alone):
         assert (x.grad is not None) == (i == wanted)
     torch.testing.assert_close(alone[wanted].grad, whole[wanted])
@@ -157,7 +157,7 @@ def test_only_what_is_wanted_has_a_gradient(wanted: int) -> None:
 def test_nobody_asks(shape: tuple[int, ...]) -> None:
     query = torch.randn(shape, requires_grad=True)
     key = torch.randn(shape[0], 2, 7, 4, requires_grad=True)
-    output = short_attention.attention(query, key, key, None, 1.0)
+    output = short_attention.short_attention(query, key, key, None, 1.0)
     assert output.shape == shape
     output.sum().backward()
     assert not key.grad.any()
@@ -165,7 +165,7 @@ def test_nobody_asks(shape: tuple[int, ...]) -> None:
 
 def test_a_sentence_without_tokens_is_finite() -> None:
     query, key, value = heads(5, 7)
-    output = short_attention.attention(query, key, value, torch.zeros(3, 1, 1, 7, dtype=torch.bool), 1.0)
+    output = short_attention.short_attention(query, key, value, torch.zeros(3, 1, 1, 7, dtype=torch.bool), 1.0)
     gradients = torch.autograd.grad(output.square().sum(), (query, key, value))
     assert all(tensor.isfinite().all() for tensor in (output, *gradients))
 
@@ -176,7 +176,7 @@ def test_who_takes_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def short(keys: int) -> bool:
         x = torch.randn(1, keys, 8)
-        attended, _ = layer.attended(layer.queries(x), layer.keys_values(x), causal=True)
+        attended, _ = layer.attend(layer.queries(x), layer.keys_values(x), causal=True)
         return attended.grad_fn is not None and "ShortAttention" in attended.grad_fn.name()
 
     assert short(SHORT)
@@ -184,19 +184,19 @@ def test_who_takes_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
     with torch.no_grad():
         assert not short(SHORT)
     few = torch.randn(1, 1, 3, 4, requires_grad=True)
-    assert short_attention.serves(few, few, few)
-    assert not short_attention.serves(torch.randn(1, 1, SHORT + 1, 4), few, few)
-    assert not short_attention.serves(*[few.bfloat16()] * 3)
-    assert not short_attention.serves(*[few.to("meta")] * 3)
+    assert short_attention.is_faster(few, few, few)
+    assert not short_attention.is_faster(torch.randn(1, 1, SHORT + 1, 4), few, few)
+    assert not short_attention.is_faster(*[few.bfloat16()] * 3)
+    assert not short_attention.is_faster(*[few.to("meta")] * 3)
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
-    assert not short_attention.serves(few, few, few)
+    assert not short_attention.is_faster(few, few, few)
 
 
 @pytest.mark.parametrize("length", [9, SHORT + 1])
 def test_under_autocast_a_cpu_attends_in_32_bits(length: int) -> None:
     layer = MultiHeadAttention(8, 2, 4, 4)
     x = torch.randn(2, length, 8)
-    exact, _ = layer.attended(layer.queries(x), layer.keys_values(x), None)
+    exact, _ = layer.attend(layer.queries(x), layer.keys_values(x), None)
     kept: list[Tensor] = []
     with (
         torch.autocast("cpu", torch.bfloat16),
@@ -204,7 +204,7 @@ def test_under_autocast_a_cpu_attends_in_32_bits(length: int) -> None:
     ):
         query, memory = layer.queries(x), layer.keys_values(x)
         kept.clear()
-        output, _ = layer.attended(query, memory, None)
+        output, _ = layer.attend(query, memory, None)
     assert query.dtype == torch.bfloat16
     assert kept and all(tensor.dtype == torch.float32 for tensor in kept if tensor.is_floating_point())
     torch.testing.assert_close(output.float(), exact, rtol=0.05, atol=0.02)
@@ -258,11 +258,11 @@ def test_one_product_for_queries_keys_and_values(rows: int, rotary: bool) -> Non
             return layer.mix(x, mask)[0]
 
     wanted, before = output(), {name: weight.clone() for name, weight in layer.state_dict().items()}
-    layer.lay_side_by_side()
+    layer.side_by_side.move_together()
     assert all(torch.equal(weight, before[name]) for name, weight in layer.state_dict().items())
-    assert layer._one_matrix() is None, "where there are gradients, each has its own"
+    assert layer.side_by_side(x) is None, "where there are gradients, each has its own"
     with torch.no_grad():
-        assert layer._one_matrix() is not None
+        assert layer.side_by_side(x) is not None
     torch.testing.assert_close(output(), wanted)
     torch.testing.assert_close(layer.mix(x, mask)[0], wanted)
 
@@ -273,4 +273,4 @@ def test_one_product_for_queries_keys_and_values(rows: int, rotary: bool) -> Non
     layer.value.weight = torch.nn.Parameter(before["value.weight"])  # no longer beside the others
     torch.testing.assert_close(output(), wanted)
     with torch.no_grad():
-        assert layer._one_matrix() is None
+        assert layer.side_by_side(x) is None

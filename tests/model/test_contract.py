@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from regard.config.model import ModelConfig
+from regard.config.model import ModelConfig, model_config
 from regard.config.special_tokens import BOS, EOS, PAD
 from regard.model.build import build
 from regard.model.seq2seq import Seq2Seq
@@ -78,7 +78,7 @@ TARGET = torch.tensor(
 @pytest.fixture(params=CHOICES, scope="module")
 def model(request: pytest.FixtureRequest) -> Seq2Seq:
     torch.manual_seed(3)
-    model = build(ModelConfig(**CHOICES[request.param])).eval().requires_grad_(False)
+    model = build(model_config(**CHOICES[request.param])).eval().requires_grad_(False)
     for name, table_V in model.named_parameters():
         if name.startswith("next_word."):
             table_V[4::2] = 1.0  # words, as training would mark them

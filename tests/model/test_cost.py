@@ -4,12 +4,12 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from regard.config.model import ModelConfig
+from regard.config.model import model_config
 from regard.config.presets import preset, preset_names
 from regard.model.build import build
 from regard.model.cost import cost
 
-CONFIG = ModelConfig(vocabulary=100, encoder_layers=2, decoder_layers=3, d_model=24, d_ff=40, heads=3, d_k=5, d_v=7)
+CONFIG = model_config(vocabulary=100, encoder_layers=2, decoder_layers=3, d_model=24, d_ff=40, heads=3, d_k=5, d_v=7)
 
 
 @pytest.mark.parametrize(("source", "target"), [(9, 6), (1, 1), (30, 40)])
@@ -71,7 +71,7 @@ def test_parts_add_up() -> None:
 
 
 def test_every_kind_of_part_has_a_name() -> None:
-    config = ModelConfig(
+    config = model_config(
         vocabulary=100, source_vocabulary=50, d_model=16, heads=2, positions="learned", norm="pre", tie_projection=False
     )
     parts = cost(config).parts

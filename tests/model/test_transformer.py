@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.config.model import ModelConfig
+from regard.config.model import model_config
 from regard.config.presets import paper_figures, preset, preset_names
 from regard.config.special_tokens import BOS, PAD
 from regard.model.build import build
@@ -12,7 +12,7 @@ from regard.model.layers import DecoderLayer, EncoderLayer
 from regard.model.masks import not_padding
 from regard.model.transformer import Transformer
 
-CONFIG = ModelConfig(vocabulary=60, encoder_layers=3, decoder_layers=3, d_model=32, d_ff=64, heads=4, dropout=0.1)
+CONFIG = model_config(vocabulary=60, encoder_layers=3, decoder_layers=3, d_model=32, d_ff=64, heads=4, dropout=0.1)
 
 
 def copy_attention(ours: nn.Module, theirs: nn.MultiheadAttention) -> None:

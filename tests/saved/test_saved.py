@@ -9,14 +9,14 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from regard.config.model import ModelConfig
+from regard.config.model import model_config
 from regard.config.run import Config
 from regard.errors import UserError
 from regard.files import write_manifest
 from regard.model.build import build
 from regard.saved.saved_model import load_model, save_model
 
-CONFIG = Config(model=ModelConfig(vocabulary=30, encoder_layers=1, decoder_layers=1, d_model=8, d_ff=8, heads=2))
+CONFIG = Config(model=model_config(vocabulary=30, encoder_layers=1, decoder_layers=1, d_model=8, d_ff=8, heads=2))
 
 
 @pytest.fixture
@@ -201,7 +201,7 @@ def test_a_full_disk_is_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
 
     monkeypatch.setattr("regard.saved.weights.save_file", full)
-    config = Config(model=ModelConfig(vocabulary=20, encoder_layers=1, decoder_layers=1, d_model=8, d_ff=8, heads=1))
+    config = Config(model=model_config(vocabulary=20, encoder_layers=1, decoder_layers=1, d_model=8, d_ff=8, heads=1))
     with pytest.raises(UserError, match="model: No space left on device; make room there"):
         save_model(tmp_path / "model", build(config.model), config, {})
     assert not any(tmp_path.iterdir())

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.support.models import log_probabilities
 
 from regard.config.decode import DecodeConfig
-from regard.config.model import ModelConfig
+from regard.config.model import model_config
 from regard.config.special_tokens import EOS
 from regard.engines.engine import Request
 from regard.engines.torch_engine import TorchEngine, padded
@@ -30,7 +30,7 @@ SYMBOLS = [*RESERVED, "(S", ")S", "(NP", ")NP", "NN", "DT", "(", ")"]  # "(" is 
 
 def model_over(symbols: list[str], seed: int, sharpness: float = 3.0) -> Seq2Seq:
     torch.manual_seed(seed)
-    config = ModelConfig(
+    config = model_config(
         vocabulary=len(symbols),
         source_vocabulary=40,
         encoder_layers=1,

@@ -7,7 +7,7 @@ import pytest
 
 from regard.config.data import CorpusConfig, PrepareConfig
 from regard.config.decode import DecodeConfig
-from regard.config.model import ModelConfig
+from regard.config.model import model_config
 from regard.config.run import Config
 from regard.config.train import TrainConfig
 from regard.data.prepare import prepare
@@ -52,7 +52,7 @@ def data(digits: Path) -> Prepared:
 def config() -> Config:
     """A model so small that a step takes milliseconds."""
     return Config(
-        model=ModelConfig(encoder_layers=1, decoder_layers=1, d_model=16, d_ff=32, heads=2, dropout=0.1),
+        model=model_config(encoder_layers=1, decoder_layers=1, d_model=16, d_ff=32, heads=2, dropout=0.1),
         train=TrainConfig(
             steps=12, batch_tokens=150, checkpoint_every=4, log_every=3, average_last=2, keep_last=2,
             schedule="inverse-sqrt", warmup=5, peak_rate=0.01,

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from regard.config.decode import DecodeConfig
-from regard.config.model import ModelConfig
+from regard.config.model import model_config
 from regard.config.special_tokens import BOS, EOS, PAD, UNK
 from regard.model.build import build
 from regard.model.seq2seq import Seq2Seq
@@ -27,7 +27,7 @@ def make() -> Callable[..., Seq2Seq]:
 
     def of(seed: int, vocabulary: int = 7, sharpness: float = 3.0) -> Seq2Seq:
         torch.manual_seed(seed)
-        config = ModelConfig(
+        config = model_config(
             vocabulary=vocabulary, encoder_layers=1, decoder_layers=2, d_model=8, d_ff=16, heads=2, tie_projection=False
         )
         model = build(config).eval().requires_grad_(False)
@@ -157,7 +157,7 @@ def like_trained(model: Seq2Seq) -> None:
 def saved(subwords: Subwords) -> Saved:
     """An untrained model that can read and write, and writes no more than a few tokens."""
     torch.manual_seed(1)
-    config = ModelConfig(
+    config = model_config(
         vocabulary=subwords.size, encoder_layers=1, decoder_layers=2, d_model=16, d_ff=16, heads=2, tie_projection=False
     )
     model = build(config).eval().requires_grad_(False)

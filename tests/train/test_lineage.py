@@ -7,7 +7,7 @@ import torch
 from tests.train.test_distributed import losses, torchrun, with_train
 from torch import Tensor
 
-from regard.config.model import ModelConfig
+from regard.config.model import model_config
 from regard.config.presets import preset, preset_names
 from regard.config.run import Config
 from regard.config.special_tokens import BOS, EOS
@@ -35,7 +35,7 @@ def taught(name: str, *, backwards: bool) -> Seq2Seq:
     if name in ("convs2s", "bytenet"):
         sizes |= {"encoder_layers": 2, "decoder_layers": 2}
     torch.manual_seed(1)
-    model = build(ModelConfig(**{**preset(name).model.model_dump(), **sizes})).train()
+    model = build(model_config(**{**preset(name).model.model_dump(), **sizes})).train()
     adam = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(200):
         source_BS, target_BT = batch(48, backwards=backwards)

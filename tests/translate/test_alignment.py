@@ -1,6 +1,6 @@
 import torch
 
-from regard.config.model import ModelConfig
+from regard.config.model import model_config
 from regard.config.special_tokens import BOS, EOS
 from regard.model.build import build
 from regard.model.seq2seq import Seq2Seq
@@ -8,7 +8,7 @@ from regard.model.transformer import Transformer
 from regard.train.loss import smoothed_cross_entropy
 from regard.translate.alignment import cross_attention, word_alignment
 
-CONFIG = ModelConfig(
+CONFIG = model_config(
     vocabulary=24, encoder_layers=1, decoder_layers=2, d_model=32, d_ff=32, heads=2, d_k=16, d_v=16, dropout=0.0
 )
 

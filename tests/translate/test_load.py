@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.support.models import sentences
 
-from regard.config.model import ModelConfig
+from regard.config.model import model_config
 from regard.config.run import Config
 from regard.engines.ctranslate2_engine import CTranslate2Engine
 from regard.engines.torch_engine import TorchEngine
@@ -35,7 +35,7 @@ def folder(saved: Saved, tmp_path: Path) -> Path:
 
 
 def with_config(saved: Saved, path: Path, **changes: object) -> Path:
-    config = ModelConfig(**{**saved.config.model_dump(), **changes})
+    config = model_config(**{**saved.config.model_dump(), **changes})
     save_model(path, build(config), Config(model=config, decode=saved.decode), saved.subwords)
     return path
 
@@ -175,7 +175,7 @@ def test_an_export_alone(folder: Path, translator: Translator, tmp_path: Path) -
 
 def test_a_model_and_subwords_that_do_not_belong_together(folder: Path) -> None:
     saved = load_model(folder)
-    config = ModelConfig(**{**saved.config.model_dump(), "vocabulary": 500})
+    config = model_config(**{**saved.config.model_dump(), "vocabulary": 500})
     save_model(folder, build(config), Config(model=config), saved.subwords, replace=True)
     with pytest.raises(UserError, match="500 tokens and its subwords 400"):
         load(folder)

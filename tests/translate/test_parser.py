@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.config.decode import DecodeConfig
-from regard.config.model import ModelConfig
+from regard.config.model import model_config
 from regard.engines.torch_engine import TorchEngine
 from regard.errors import UserError
 from regard.model.build import build
@@ -36,7 +36,7 @@ def saved_parser(subwords: Subwords) -> Saved:
     """A parser that nobody trained."""
     torch.manual_seed(1)
     symbols = Symbols.learn([LINE])
-    config = ModelConfig(
+    config = model_config(
         vocabulary=symbols.size,
         source_vocabulary=subwords.size,
         encoder_layers=1,

@@ -11,7 +11,7 @@ from tests.support.models import sentences
 from tests.text.conftest import HOSTILE, any_text
 
 from regard.config.decode import DecodeConfig
-from regard.config.model import ModelConfig
+from regard.config.model import model_config
 from regard.config.run import Config
 from regard.engines.engine import Progress, Request, batches, quiet
 from regard.engines.torch_engine import TorchEngine, padded
@@ -231,7 +231,7 @@ def test_saved_models_and_ensembles(saved: Saved, translator: Translator, tmp_pa
 
 
 def test_learned_positions_limit_both_sides(saved: Saved) -> None:
-    config = ModelConfig(**{**saved.config.model_dump(), "positions": "learned", "max_length": 12})
+    config = model_config(**{**saved.config.model_dump(), "positions": "learned", "max_length": 12})
     model = build(config).eval().requires_grad_(False)
     limited = Translator(Saved(config, DecodeConfig(beam=2), (None, None), "NFC", saved.subwords, model=model))
     assert len(limited.translate(["x y z " * 50, "", "a"])) == 3
@@ -240,7 +240,7 @@ def test_learned_positions_limit_both_sides(saved: Saved) -> None:
 def test_two_vocabularies(saved: Saved) -> None:
     german = Subwords.train(sentences(), 420)
     files = {"source.subwords.model": german.content, "target.subwords.model": saved.subwords["subwords.model"]}
-    config = ModelConfig(**{**saved.config.model_dump(), "source_vocabulary": 420, "share_embeddings": False})
+    config = model_config(**{**saved.config.model_dump(), "source_vocabulary": 420, "share_embeddings": False})
     model = build(config).eval().requires_grad_(False)
     apart = Translator(Saved(config, saved.decode, (None, None), "NFC", files, model=model))
     assert apart.source_subwords.size == 420

@@ -1,9 +1,9 @@
 """Descriptions that can't be changed and are checked: a mistake is one sentence that names the key."""
 
 import difflib
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from regard.errors import UserError
 
@@ -19,12 +19,13 @@ class Frozen(BaseModel):
 
 
 def check(kind: type[Description], values: Any, origin: str) -> Description:
-    """Validate, and turn pydantic's report into one sentence: where, which key, what was expected, the nearest key."""
+    """Validate values as a description, or a union of descriptions. A mistake is a UserError that names the key."""
     try:
-        return kind.model_validate(values)
+        return TypeAdapter(kind).validate_python(values)
     except ValidationError as error:
         first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
+        parts = (str(part) for part in first["loc"])
+        key = ".".join(part for part in parts if not part.startswith("<"))  # <…> is the tag of a union's member
         if first["type"] == "extra_forbidden":
             known = _keys(kind)
             elsewhere = (other for other in known if other.rpartition(".")[2] == key.rpartition(".")[2])
@@ -35,13 +36,13 @@ def check(kind: type[Description], values: Any, origin: str) -> Description:
         raise UserError(f"{origin}: {key + ': ' if key else ''}{reason}{shown}") from None
 
 
-def _keys(kind: type[Frozen], prefix: str = "") -> list[str]:
+def _keys(kind: Any, prefix: str = "") -> list[str]:
+    """Return the dotted names of all keys of a description, or of all members of a union of descriptions."""
+    if not (isinstance(kind, type) and issubclass(kind, Frozen)):
+        return [key for member in get_args(kind) for key in _keys(member, prefix)]
     keys: list[str] = []
     for name, field in kind.model_fields.items():
-        inner = field.annotation
-        keys.append(prefix + name)
-        if isinstance(inner, type) and issubclass(inner, Frozen):
-            keys += _keys(inner, f"{prefix}{name}.")
+        keys += [prefix + name, *_keys(field.annotation, f"{prefix}{name}.")]
     return keys
 
 

@@ -1,69 +1,82 @@
-"""The description of a model. The defaults are the base model of "Attention Is All You Need" (Vaswani et al., 2017)."""
+"""The description of a model: one class per architecture, told apart by `architecture` and, for Transformers, `mixing`.
 
+The defaults of TransformerConfig are the base model of "Attention Is All You Need" (Vaswani et al., 2017).
+"""
+
+from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, TypeAdapter, model_validator
 
 from regard.config.checked import Frozen, Rate
 
-# The settings that every model has; those that models other than the Transformer have besides; and those that the
-# Transformer does not have. What is left is the Transformer's alone.
-COMMON = {
-    *("architecture", "vocabulary", "source_vocabulary", "share_embeddings", "tie_projection"),
-    *("encoder_layers", "decoder_layers", "d_model", "dropout"),
-}
-BESIDES = {
-    "recurrent": {"cell", "attention"},
-    "convolutional": {"kernel", "positions", "max_length"},
-    "dilated": {"kernel", "dilation"},
-    "feedforward": {"d_ff", "activation", "norm", "positions", "max_length"},
-}
-FOREIGN = {"cell", "attention", "kernel", "dilation"}
-# The settings that belong to one way of mixing the encoder's positions.
-MIXING = {
-    "attention": {"neighbours"},
-    "longformer": {"window", "global_tokens"},
-    "linformer": {"rank"},
-    "performer": {"features"},
-    "state-space": {"state_size"},
-}
-POSITIONS = {"convolutional": ("learned", "none"), "feedforward": ("sinusoidal", "learned", "none")}
+Layers = Annotated[int, Field(ge=1, le=256)]
+Size = Annotated[int, Field(ge=1, le=16_384)]
+Vocabulary = Annotated[int, Field(ge=4, le=2**31 - 1)]
+Positions = Annotated[int, Field(ge=1, le=1 << 20)]
 
 
-class ModelConfig(Frozen):
-    """A model; by default the Transformer. Sizes carry the paper's symbols; each choice says where it comes from.
+class _Model(Frozen):
+    """The settings that every model has."""
 
-    A setting that the architecture does not have is refused, unless it says what it says anyhow.
-    """
+    architecture: str
 
-    architecture: Literal["transformer", "recurrent", "convolutional", "dilated", "feedforward"] = "transformer"
+    vocabulary: Vocabulary = 37_000
+    """Tokens of the target language, or of both when they share a vocabulary. `regard train` sets it from the data."""
+    source_vocabulary: Vocabulary | None = None
+    """Tokens of the source language when it has a vocabulary of its own."""
+
+    encoder_layers: Layers = 6
+    decoder_layers: Layers = 6
+    d_model: Size = 512
+    dropout: Rate = 0.1
+    """On every sub-layer's output and on embeddings plus positions (section 5.4); nowhere else, as in the paper."""
+
+    share_embeddings: bool = True
+    """Source and target share one embedding matrix (section 3.4)."""
+    tie_projection: bool = True
+    """The projection before the softmax is the target's embedding matrix (section 3.4)."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _separate_embeddings(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("source_vocabulary") is not None:
+            return {"share_embeddings": False, **values}
+        return values
+
+    @model_validator(mode="after")
+    def _check_vocabularies(self) -> Self:
+        if self.share_embeddings and self.source_vocabulary is not None:
+            raise ValueError("two vocabularies can't share one embedding; leave out share_embeddings")
+        return self
+
+    @property
+    def position_limit(self) -> int | None:
+        """The longest text in tokens that the model can read; None if there is no limit."""
+        return None
+
+
+class _Transformer(_Model):
+    """The settings of a Transformer, whatever mixes the positions of its encoder."""
+
+    architecture: Literal["transformer"] = "transformer"
     """transformer: the paper. What it is compared with: recurrent: Sutskever et al., 2014, with attention Bahdanau et
     al., 2015. convolutional: ConvS2S (Gehring et al., 2017). dilated: ByteNet (Kalchbrenner et al., 2016). feedforward:
     no position sees another, to show what context is worth."""
 
-    vocabulary: Annotated[int, Field(ge=4, le=2**31 - 1)] = 37_000
-    """Tokens of the target language, or of both when they share a vocabulary. `regard train` sets it from the data."""
-    source_vocabulary: Annotated[int, Field(ge=4, le=2**31 - 1)] | None = None
-    """Tokens of the source language when it has a vocabulary of its own."""
-
-    encoder_layers: Annotated[int, Field(ge=1, le=256)] = 6
-    decoder_layers: Annotated[int, Field(ge=1, le=256)] = 6
-    d_model: Annotated[int, Field(ge=1, le=16_384)] = 512
     d_ff: Annotated[int, Field(ge=1, le=1 << 20)] = 2048
     heads: Annotated[int, Field(ge=1, le=1024)] = 8
-    d_k: Annotated[int, Field(ge=1, le=16_384)] = 64
+    d_k: Size = 64
     """Size of a head's queries and keys; d_model / heads when not given."""
-    d_v: Annotated[int, Field(ge=1, le=16_384)] = 64
+    d_v: Size = 64
     """Size of a head's values; d_model / heads when not given."""
-    dropout: Rate = 0.1
-    """On every sub-layer's output and on embeddings plus positions (section 5.4); nowhere else, as in the paper."""
 
     positions: Literal["sinusoidal", "learned", "rotary", "relative", "none"] = "sinusoidal"
     """sinusoidal: section 3.5. learned: Table 3 row E. rotary: Su et al., 2021, on the queries and keys of
-    self-attention. relative: Shaw et al., 2018, a learned key for each distance. none: to show that order is lost.
-    ConvS2S learns them unless told otherwise, as its paper does."""
-    max_length: Annotated[int, Field(ge=1, le=1 << 20)] = 1024
-    """How many learned positions there are, and how many Linformer can mix; the other kinds have no limit."""
+    self-attention. relative: Shaw et al., 2018, a learned key for each distance. none: to show that order is lost."""
+    max_length: Positions = 1024
+    """The number of learned positions, and of positions that Linformer can mix; the other kinds have no limit."""
     relative_distance: Annotated[int, Field(ge=1, le=1 << 16)] = 16
     """Beyond this distance all relative positions are the same (Shaw et al.'s k)."""
 
@@ -75,100 +88,235 @@ class ModelConfig(Frozen):
     score: Literal["scaled", "unscaled", "additive"] = "scaled"
     """scaled: equation 1. unscaled: the same without 1/sqrt(d_k) (section 3.2.1). additive: Bahdanau et al., 2015."""
     next_word: bool = False
-    """Show the decoder what the encoder made of the word whose turn it is: hard alignment (Aharoni and Goldberg, 2017),
-    for parsers, whose output has a symbol for each word of the source."""
-    neighbours: Annotated[int, Field(ge=0, le=1 << 20)] = 0
-    """Restrict self-attention to a neighbourhood of this size around each position (section 4); 0 for none."""
+    """Show the decoder the encoder's output for the next word: hard alignment (Aharoni and Goldberg, 2017), for
+    parsers, whose output has a symbol for each word of the source."""
 
-    mixing: Literal["attention", "longformer", "linformer", "performer", "state-space"] = "attention"
+    @model_validator(mode="before")
+    @classmethod
+    def _divide_heads(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        d_model = values.get("d_model", cls.model_fields["d_model"].default)
+        heads = values.get("heads", cls.model_fields["heads"].default)
+        values = dict(values)
+        for size in ("d_k", "d_v"):
+            if values.get(size) is None:
+                if not isinstance(d_model, int) or not isinstance(heads, int) or heads < 1 or d_model % heads:
+                    raise ValueError(f"d_model {d_model} is not a multiple of heads {heads}; give {size} as well")
+                values[size] = d_model // heads
+        return values
+
+    @model_validator(mode="after")
+    def _check_rotary(self) -> Self:
+        if self.positions == "rotary" and self.d_k % 2:
+            raise ValueError(f"rotary positions turn pairs of dimensions, so d_k must be even, not {self.d_k}")
+        return self
+
+    @property
+    def position_limit(self) -> int | None:
+        return self.max_length if self.positions == "learned" else None
+
+    def _needs_scaled_scores(self, mixing: str, *without: str) -> None:
+        if self.score != "scaled":
+            raise ValueError(f"mixing by {mixing} needs scaled scores, not {self.score}")
+        if self.positions in without:
+            raise ValueError(f"mixing by {mixing} can't use {self.positions} positions; take sinusoidal ones")
+
+
+class TransformerConfig(_Transformer):
+    """The Transformer. Sizes carry the paper's symbols; each choice says where it comes from."""
+
+    mixing: Literal["attention"] = "attention"
     """How the encoder's positions learn of each other. attention: the paper's, in O(n²). longformer: a sliding window
     and global tokens (Beltagy et al., 2020). linformer: keys and values of low rank (Wang et al., 2020). performer:
     random features (Choromanski et al., 2021). state-space: S4D (Gu et al., 2022). The decoder always has attention."""
-    window: Annotated[int, Field(ge=1, le=1 << 20)] = 32
-    """Longformer: the size of the neighbourhood that a position sees."""
+    neighbours: Annotated[int, Field(ge=0, le=1 << 20)] = 0
+    """Restrict self-attention to a neighbourhood of this size around each position (section 4); 0 for none."""
+
+
+class LongformerConfig(_Transformer):
+    """A Transformer with Longformer's attention in the encoder."""
+
+    mixing: Literal["longformer"] = "longformer"
+    window: Positions = 32
+    """Longformer: the size of the neighbourhood that a position attends to."""
     global_tokens: Annotated[int, Field(ge=0, le=1 << 16)] = 1
-    """Longformer: so many first positions see all the others, and are seen by them."""
+    """Longformer: so many first positions attend to all others, and all others to them."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        self._needs_scaled_scores("longformer", "relative")
+        return self
+
+
+class LinformerConfig(_Transformer):
+    """A Transformer with Linformer's attention in the encoder."""
+
+    mixing: Literal["linformer"] = "linformer"
     rank: Annotated[int, Field(ge=1, le=1 << 16)] = 32
     """Linformer's k: how many mixtures of keys and values there are, however long the source."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        self._needs_scaled_scores("linformer", "relative", "rotary")
+        if self.rank > self.max_length:
+            raise ValueError(f"a rank of {self.rank} is no less than full; max_length is {self.max_length}")
+        return self
+
+    @property
+    def position_limit(self) -> int | None:
+        return self.max_length
+
+
+class PerformerConfig(_Transformer):
+    """A Transformer with the Performer's attention in the encoder."""
+
+    mixing: Literal["performer"] = "performer"
     features: Annotated[int, Field(ge=1, le=1 << 16)] = 128
     """Performer's m: random features that stand for the softmax; the error falls as 1/sqrt(m)."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        self._needs_scaled_scores("performer", "relative")
+        return self
+
+
+class StateSpaceConfig(_Transformer):
+    """A Transformer with state-space layers in the encoder."""
+
+    mixing: Literal["state-space"] = "state-space"
     state_size: Annotated[int, Field(ge=2, le=4096)] = 64
     """S4D's N: states of each channel, in conjugate pairs."""
 
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.state_size % 2:
+            raise ValueError(f"states come in conjugate pairs, so state_size must be even, not {self.state_size}")
+        return self
+
+
+class RecurrentConfig(_Model):
+    """A recurrent model: Sutskever et al., 2014; with attention, Bahdanau et al., 2015, or Luong et al., 2015."""
+
+    architecture: Literal["recurrent"] = "recurrent"
     cell: Literal["rnn", "lstm", "gru"] = "lstm"
     """Of a recurrent model. rnn: Elman, 1990. lstm: Hochreiter and Schmidhuber, 1997. gru: Cho et al., 2014."""
     attention: Literal["none", "dot", "additive"] = "dot"
     """What a recurrent decoder sees of the source. none: one vector (Sutskever et al., 2014). dot, additive: every
-    position, weighed by s · h (Luong et al., 2015) or by v · tanh(W s + U h) (Bahdanau et al., 2015)."""
-    kernel: Annotated[int, Field(ge=1, le=1024)] = 3
-    """Neighbouring positions that a convolution sees, its own included; in the decoder it is the last of them."""
-    dilation: Annotated[int, Field(ge=1, le=1 << 16)] = 16
-    """Of dilated convolutions: the distance between those positions doubles from layer to layer up to this, then begins
-    at 1 again (ByteNet's r)."""
-
-    share_embeddings: bool = True
-    """Source and target share one embedding matrix (section 3.4)."""
-    tie_projection: bool = True
-    """The projection before the softmax is the target's embedding matrix (section 3.4)."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _derive(cls, values: Any) -> Any:
-        if not isinstance(values, dict):
-            return values
-        values = dict(values)
-        d_model = values.get("d_model", cls.model_fields["d_model"].default)
-        heads = values.get("heads", cls.model_fields["heads"].default)
-        for size in ("d_k", "d_v"):
-            if values.get(size) is None and values.get("architecture", "transformer") == "transformer":
-                if not isinstance(d_model, int) or not isinstance(heads, int) or heads < 1 or d_model % heads:
-                    raise ValueError(f"d_model {d_model} is not a multiple of heads {heads}; give {size} as well")
-                values[size] = d_model // heads
-        if values.get("source_vocabulary") is not None:
-            values.setdefault("share_embeddings", False)
-        if values.get("architecture") == "convolutional":
-            values.setdefault("positions", "learned")
-        return values
+    position, weighted by s · h (Luong et al., 2015) or by v · tanh(W s + U h) (Bahdanau et al., 2015)."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.positions == "rotary" and self.d_k % 2:
-            raise ValueError(f"rotary positions turn pairs of dimensions, so d_k must be even, not {self.d_k}")
-        if self.share_embeddings and self.source_vocabulary is not None:
-            raise ValueError("two vocabularies can't share one embedding; leave out share_embeddings")
-        self._check_architecture()
-        self._check_mixing()
+        if self.d_model % 2:
+            raise ValueError(f"the two directions of the encoder share d_model, so it must be even, not {self.d_model}")
         return self
 
+
+class ConvolutionalConfig(_Model):
+    """ConvS2S (Gehring et al., 2017). It learns its positions unless told otherwise, as in its paper."""
+
+    architecture: Literal["convolutional"] = "convolutional"
+    kernel: Annotated[int, Field(ge=1, le=1024)] = 3
+    """Neighbouring positions that a convolution sees, its own included; in the decoder it is the last of them."""
+    positions: Literal["learned", "none"] = "learned"
+    max_length: Positions = 1024
+    """The number of learned positions."""
+
     @property
-    def bounded(self) -> bool:
-        """Whether texts have at most max_length tokens."""
-        return self.positions == "learned" or self.mixing == "linformer"
+    def position_limit(self) -> int | None:
+        return self.max_length if self.positions == "learned" else None
 
-    def _check_architecture(self) -> None:
-        every = type(self).model_fields
-        besides = BESIDES.get(self.architecture)
-        foreign = FOREIGN if besides is None else every.keys() - COMMON - besides
-        for name in every:
-            if name in foreign and getattr(self, name) != every[name].default:
-                raise ValueError(f"a {self.architecture} model has no {name}; leave it out")
-        kinds = POSITIONS.get(self.architecture)
-        if kinds is not None and self.positions not in kinds:
-            raise ValueError(f"a {self.architecture} model's positions are {' or '.join(kinds)}, not {self.positions}")
-        if self.architecture == "recurrent" and self.d_model % 2:
-            raise ValueError(f"the two directions of the encoder share d_model, so it must be even, not {self.d_model}")
 
-    def _check_mixing(self) -> None:
-        fields = type(self).model_fields
-        for name in sorted(set().union(*MIXING.values()) - MIXING[self.mixing]):
-            if getattr(self, name) != fields[name].default:
-                raise ValueError(f"mixing by {self.mixing} has no {name}; leave it out")
-        if self.mixing in ("longformer", "linformer", "performer"):
-            if self.score != "scaled":
-                raise ValueError(f"mixing by {self.mixing} needs scaled scores, not {self.score}")
-            if self.positions == "relative" or (self.positions == "rotary" and self.mixing == "linformer"):
-                raise ValueError(f"mixing by {self.mixing} can't use {self.positions} positions; take sinusoidal ones")
-        if self.mixing == "linformer" and self.rank > self.max_length:
-            raise ValueError(f"a rank of {self.rank} is no less than full; max_length is {self.max_length}")
-        if self.state_size % 2:
-            raise ValueError(f"states come in conjugate pairs, so state_size must be even, not {self.state_size}")
+class DilatedConfig(_Model):
+    """ByteNet (Kalchbrenner et al., 2016)."""
+
+    architecture: Literal["dilated"] = "dilated"
+    kernel: Annotated[int, Field(ge=1, le=1024)] = 3
+    """Neighbouring positions that a convolution sees, its own included; in the decoder it is the last of them."""
+    dilation: Annotated[int, Field(ge=1, le=1 << 16)] = 16
+    """The distance between those positions doubles from layer to layer up to this, then begins at 1 again (ByteNet's
+    r)."""
+
+
+class FeedForwardConfig(_Model):
+    """Feed-forward layers alone: no position sees another, to show what context is worth."""
+
+    architecture: Literal["feedforward"] = "feedforward"
+    d_ff: Annotated[int, Field(ge=1, le=1 << 20)] = 2048
+    activation: Literal["relu", "gelu", "silu"] = "relu"
+    """As a Transformer's."""
+    norm: Literal["post", "pre"] = "post"
+    """As a Transformer's."""
+    positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal"
+    max_length: Positions = 1024
+    """The number of learned positions."""
+
+    @property
+    def position_limit(self) -> int | None:
+        return self.max_length if self.positions == "learned" else None
+
+
+AnyTransformerConfig = TransformerConfig | LongformerConfig | LinformerConfig | PerformerConfig | StateSpaceConfig
+EarlierConfig = RecurrentConfig | ConvolutionalConfig | DilatedConfig | FeedForwardConfig
+MODEL_CONFIGS: dict[str, type[_Model]] = {
+    "transformer": TransformerConfig,
+    "longformer": LongformerConfig,
+    "linformer": LinformerConfig,
+    "performer": PerformerConfig,
+    "state-space": StateSpaceConfig,
+    "recurrent": RecurrentConfig,
+    "convolutional": ConvolutionalConfig,
+    "dilated": DilatedConfig,
+    "feedforward": FeedForwardConfig,
+}
+
+
+def _kind(values: Any) -> str:
+    """Return the key in MODEL_CONFIGS of a description, or of settings for one: its mixing or its architecture."""
+    read = values.get if isinstance(values, Mapping) else partial(getattr, values)
+    architecture, mixing = read("architecture", "transformer"), read("mixing", "attention")
+    return str(mixing if architecture == "transformer" and mixing != "attention" else architecture)
+
+
+def _own_settings(settings: Any) -> Any:
+    """Leave out the settings of other kinds of model that have their defaults; refuse those that do not.
+
+    regard 0.1 wrote all settings of all architectures into each model and run.
+    """
+    if not isinstance(settings, Mapping):
+        return settings
+    kind = _kind(settings)
+    if kind not in MODEL_CONFIGS:
+        raise ValueError(
+            f"there is no {kind!r} model; model.architecture and model.mixing name {', '.join(MODEL_CONFIGS)}"
+        )
+    own = {}
+    for name, value in settings.items():
+        defaults = [other.model_fields[name].default for other in MODEL_CONFIGS.values() if name in other.model_fields]
+        if name in MODEL_CONFIGS[kind].model_fields or not defaults:
+            own[name] = value
+        elif value != defaults[0]:
+            raise ValueError(f"a {kind} model has no {name}; leave it out")
+    return own
+
+
+ModelConfig = Annotated[
+    Annotated[TransformerConfig, Tag("<transformer>")]
+    | Annotated[LongformerConfig, Tag("<longformer>")]
+    | Annotated[LinformerConfig, Tag("<linformer>")]
+    | Annotated[PerformerConfig, Tag("<performer>")]
+    | Annotated[StateSpaceConfig, Tag("<state-space>")]
+    | Annotated[RecurrentConfig, Tag("<recurrent>")]
+    | Annotated[ConvolutionalConfig, Tag("<convolutional>")]
+    | Annotated[DilatedConfig, Tag("<dilated>")]
+    | Annotated[FeedForwardConfig, Tag("<feedforward>")],
+    Discriminator(lambda values: f"<{_kind(values)}>"),
+    BeforeValidator(_own_settings),
+]
+"""The description of any model."""
+
+
+def model_config(**settings: Any) -> ModelConfig:
+    """Return the description of a model from its settings; by default the paper's base model."""
+    described: ModelConfig = TypeAdapter(ModelConfig).validate_python(settings)
+    return described

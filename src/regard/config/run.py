@@ -3,7 +3,7 @@
 from regard.config.checked import Frozen
 from regard.config.data import Task
 from regard.config.decode import DecodeConfig
-from regard.config.model import ModelConfig
+from regard.config.model import ModelConfig, TransformerConfig
 from regard.config.train import TrainConfig
 
 
@@ -16,6 +16,6 @@ class Config(Frozen):
     """What the model learns to do; `regard train` sets it from the data."""
     start: str | None = None
     """The model that is fine-tuned, by its folder's name and its checksum; `regard train --from` sets it."""
-    model: ModelConfig = ModelConfig()
+    model: ModelConfig = TransformerConfig()
     train: TrainConfig = TrainConfig()
     decode: DecodeConfig = DecodeConfig()

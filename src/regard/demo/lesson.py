@@ -8,7 +8,7 @@ import torch
 
 from regard.config.data import CorpusConfig, PrepareConfig
 from regard.config.decode import DecodeConfig
-from regard.config.model import ModelConfig
+from regard.config.model import model_config
 from regard.config.run import Config
 from regard.config.train import TrainConfig
 from regard.data.prepare import prepare
@@ -52,7 +52,7 @@ def learn(task: Task, folder: Path, steps: int, observer: Observer) -> Translato
     every = max(10, steps // VALIDATIONS)
     config = settle(
         Config(
-            model=ModelConfig(encoder_layers=2, decoder_layers=1, d_model=64, d_ff=128, heads=4, dropout=0.0),
+            model=model_config(encoder_layers=2, decoder_layers=1, d_model=64, d_ff=128, heads=4, dropout=0.0),
             train=TrainConfig(
                 steps=steps, batch_tokens=1500, schedule="cosine", peak_rate=0.004, warmup=max(1, steps // 10),
                 label_smoothing=0.0, beta2=0.99, average_last=1, keep_last=1, checkpoint_every=every,

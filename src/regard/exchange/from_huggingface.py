@@ -22,7 +22,7 @@ from torch import Tensor
 from regard import __version__
 from regard.config.checked import check
 from regard.config.decode import DecodeConfig
-from regard.config.model import ModelConfig
+from regard.config.model import TransformerConfig
 from regard.config.run import Config
 from regard.errors import UserError
 from regard.exchange.marian import ACTIVATIONS, halves, layer_parameters, reordered
@@ -94,7 +94,7 @@ def _description(path: Path) -> dict[str, Any]:
 
 def _config(
     folder: Path, theirs: Mapping[str, Any], vocabularies: Vocabularies, *, shared: bool, plain: bool
-) -> ModelConfig:
+) -> TransformerConfig:
     activation = theirs.get("activation_function")
     ours = next((name for name, other in ACTIVATIONS.items() if activation in (name, other)), activation)
     one = vocabularies.source == vocabularies.target
@@ -113,7 +113,7 @@ def _config(
         "activation": ours,
         "dropout": theirs.get("dropout", 0.1),
     }
-    return check(ModelConfig, values, str(folder / "config.json"))
+    return check(TransformerConfig, values, str(folder / "config.json"))
 
 
 def _scaled(theirs: Mapping[str, Any]) -> bool:
@@ -140,7 +140,7 @@ def _embedding_names(theirs: Mapping[str, Any], tensors: Tensors) -> tuple[str, 
 
 
 def _check_shapes(
-    config: ModelConfig, theirs: Mapping[str, Any], tensors: Tensors, names: tuple[str, str, str]
+    config: TransformerConfig, theirs: Mapping[str, Any], tensors: Tensors, names: tuple[str, str, str]
 ) -> None:
     """Compare every shape with what config.json asks for before anything is read."""
     with torch.device("meta"):
@@ -165,7 +165,7 @@ def _check_shapes(
 
 
 def _weights(
-    config: ModelConfig,
+    config: TransformerConfig,
     theirs: Mapping[str, Any],
     tensors: Tensors,
     names: tuple[str, str, str],
@@ -201,7 +201,7 @@ def _is_sinusoids(table_TD: Tensor) -> bool:
     return table_TD.dim() == 2 and torch.allclose(table_TD, sinusoids(0, *table_TD.shape), atol=1e-3)
 
 
-def _fold(config: ModelConfig, weights: dict[str, Tensor], bias_V: Tensor | None, target: Vocabulary) -> None:
+def _fold(config: TransformerConfig, weights: dict[str, Tensor], bias_V: Tensor | None, target: Vocabulary) -> None:
     """Let the projection do what the last LayerNorm's gain and shift and the bias did.
 
     W (gain · n + shift) + b, where n sums to 0, is W' (n + 1) if W' = W · gain + u and its rows sum to W shift + b.

@@ -12,9 +12,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from regard.config.model import ModelConfig
+from regard.config.model import ModelConfig, TransformerConfig
 from regard.config.special_tokens import BOS, EOS, UNK
 from regard.errors import UserError
+from regard.exchange.kinds import other_kind
 from regard.exchange.library import attention_spec, common_spec, ctranslate2, transformer_spec
 from regard.files import MANIFEST, new_directory, read_json, write_bytes, write_json
 from regard.model.sinusoids import TABLE, sinusoid_table
@@ -34,13 +35,13 @@ DESCRIPTION, ORIGIN = "regard.json", "origin.json"  # CTranslate2 has a config.j
 
 def inconvertible(config: ModelConfig) -> str | None:
     """Why CTranslate2 can't compute a model, or None if it can."""
+    if not isinstance(config, TransformerConfig):
+        return other_kind(config)
     checks = {
-        f"it is {config.architecture}, not a Transformer": config.architecture != "transformer",
         f"its positions are {config.positions}": config.positions not in ("sinusoidal", "learned"),
         f"the scores of its attention are {config.score}": config.score != "scaled",
         "its decoder is shown the next word": config.next_word,
         "its attention is restricted to neighbours": config.neighbours > 0,
-        f"its encoder has {config.mixing} layers": config.mixing != "attention",
         "its d_k and d_v are not d_model / heads": not config.d_k == config.d_v == config.d_model / config.heads,
     }
     return next((reason for reason, holds in checks.items() if holds), None)
@@ -54,7 +55,7 @@ def check_convertible(config: ModelConfig, model: Path) -> None:
 
 def positions(config: ModelConfig) -> int:
     """How many positions an exported model has, in the source and in the target."""
-    return config.max_length if config.positions == "learned" else TABLE
+    return config.position_limit or TABLE
 
 
 def export_ctranslate2(
@@ -110,6 +111,7 @@ def write_ctranslate2(
                 "restore its folder from a copy"
             )
     taken = _Taken(weights)
+    assert isinstance(config, TransformerConfig), "check_convertible refuses the others"
     spec = _transformer(config, taken)
     taken.check_all()
     pieces = target.pieces(range(target.size))
@@ -146,7 +148,7 @@ class _Taken:
             raise UserError(f"{WEIGHTS}: {min(self.left)} has no place in what config.json asks for; restore both")
 
 
-def _transformer(config: ModelConfig, take: _Taken) -> Any:
+def _transformer(config: TransformerConfig, take: _Taken) -> Any:
     """Our weights by CTranslate2's names."""
     layers = config.encoder_layers, config.decoder_layers
     pre, activation = config.norm == "pre", ACTIVATIONS[config.activation]

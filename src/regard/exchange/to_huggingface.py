@@ -13,9 +13,10 @@ import torch
 from torch import Tensor
 
 from regard import __version__
-from regard.config.model import ModelConfig
+from regard.config.model import ModelConfig, TransformerConfig
 from regard.config.special_tokens import BOS, EOS, PAD, UNK
 from regard.errors import UserError
+from regard.exchange.kinds import other_kind
 from regard.exchange.marian import ACTIVATIONS, halves, language_code, layer_parameters, reordered
 from regard.exchange.to_onnx import graphless
 from regard.files import new_directory, write_bytes, write_json
@@ -65,14 +66,14 @@ def export_huggingface(model_folder: Path, out: Path) -> None:
 
 def inexpressible(config: ModelConfig) -> str | None:
     """Why a model is no Marian, or None if it is one."""
+    if not isinstance(config, TransformerConfig):
+        return other_kind(config)
     checks = {
-        f"it is {config.architecture}": config.architecture != "transformer",
         f"it has {config.positions} positions": config.positions != "sinusoidal",
         "it normalises before its sub-layers": config.norm != "post",
         f"its attention has {config.score} scores": config.score != "scaled",
         "its decoder is shown the next word": config.next_word,
         "its attention is restricted to neighbours": config.neighbours > 0,
-        f"its encoder has {config.mixing} layers": config.mixing != "attention",
         "its d_k and d_v are not d_model / heads": not config.d_k == config.d_v == config.d_model / config.heads,
     }
     return next((reason for reason, holds in checks.items() if holds), None)
@@ -80,6 +81,7 @@ def inexpressible(config: ModelConfig) -> str | None:
 
 def _config(saved: Saved) -> dict[str, Any]:
     config = saved.config
+    assert isinstance(config, TransformerConfig)
     return {
         "architectures": ["MarianMTModel"],
         "model_type": "marian",

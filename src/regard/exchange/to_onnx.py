@@ -19,9 +19,10 @@ import torch
 from torch import Tensor, nn
 
 from regard import __version__
-from regard.config.model import ModelConfig
+from regard.config.model import AnyTransformerConfig, ModelConfig, StateSpaceConfig
 from regard.config.special_tokens import BOS, EOS, PAD, UNK
 from regard.errors import UserError
+from regard.exchange.kinds import other_kind
 from regard.files import new_directory, write_bytes, write_json
 from regard.model.cache import Joined, KeyValue
 from regard.model.sinusoids import TABLE
@@ -109,10 +110,8 @@ def export_onnx(model_folder: Path, out: Path) -> None:
 
 def graphless(config: ModelConfig) -> str | None:
     """Why a model can't become graphs, or None if it can."""
-    if config.architecture != "transformer":
-        return f"it is {config.architecture}, not a Transformer"
-    if config.mixing == "state-space":
-        return "its encoder has state-space layers"
+    if not isinstance(config, AnyTransformerConfig) or isinstance(config, StateSpaceConfig):
+        return other_kind(config)
     if config.next_word:
         return "its decoder is shown the next word"
     return None
@@ -220,7 +219,9 @@ def _tags(saved: Saved) -> dict[str, int]:
 
 def _description(saved: Saved, subwords: dict[str, str]) -> dict[str, Any]:
     config = saved.config
-    bounds = [TABLE] * (config.positions in ("sinusoidal", "rotary")) + [config.max_length] * config.bounded
+    assert isinstance(config, AnyTransformerConfig)
+    bounds = [TABLE] * (config.positions in ("sinusoidal", "rotary"))
+    bounds += [] if config.position_limit is None else [config.position_limit]
     return {
         "regard": __version__,
         "opset": OPSET,

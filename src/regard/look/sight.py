@@ -156,4 +156,5 @@ def _probable(
 
 def _positions(translator: Translator, count: int) -> Tensor | None:
     config = translator.saved.config
-    return sinusoids(0, count, config.d_model) if config.positions == "sinusoidal" else None
+    sinusoidal = getattr(config, "positions", None) == "sinusoidal"
+    return sinusoids(0, count, config.d_model) if sinusoidal else None

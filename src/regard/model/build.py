@@ -1,24 +1,33 @@
 """From a description to a model: the only place that asks which architecture it is."""
 
-from regard.config.model import ModelConfig
+from regard.config.model import (
+    ConvolutionalConfig,
+    DilatedConfig,
+    FeedForwardConfig,
+    ModelConfig,
+    RecurrentConfig,
+)
 from regard.config.run import Config
 from regard.model.earlier.convolutional import Convolutional
 from regard.model.earlier.dilated import Dilated
 from regard.model.earlier.feedforward import FeedForwardOnly
 from regard.model.earlier.recurrent import Recurrent
+from regard.model.later.next_word import NextWordTransformer
 from regard.model.seq2seq import Seq2Seq
 from regard.model.transformer import Transformer
 
-ARCHITECTURES: dict[str, type[Transformer | Recurrent | Convolutional | Dilated | FeedForwardOnly]] = {
-    "transformer": Transformer,
-    "recurrent": Recurrent,
-    "convolutional": Convolutional,
-    "dilated": Dilated,
-    "feedforward": FeedForwardOnly,
-}
-
 
 def build(config: Config | ModelConfig) -> Seq2Seq:
-    """A new model with random weights; they follow torch's random state."""
+    """Return a new model with random weights; they follow torch's random state."""
     description = config.model if isinstance(config, Config) else config
-    return ARCHITECTURES[description.architecture](description)
+    match description:
+        case RecurrentConfig():
+            return Recurrent(description)
+        case ConvolutionalConfig():
+            return Convolutional(description)
+        case DilatedConfig():
+            return Dilated(description)
+        case FeedForwardConfig():
+            return FeedForwardOnly(description)
+        case _:
+            return NextWordTransformer(description) if description.next_word else Transformer(description)

@@ -1,15 +1,15 @@
-"""What a decoder remembers of the positions it has passed: a value, though its memory is shared while that is safe.
+"""The keys and values of the positions that a decoder has passed, as a value; copies share memory while that is safe.
 
-Shapes: B sentences, H heads, S positions, K = d_k, V = d_v.
+Shapes: B sentences, R rows, H heads, S positions, K = d_k, V = d_v.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor
 
-FIRST_ROOM = 16  # positions that a new cache has room for; it doubles when they are used up
+FIRST_ROOM = 16  # positions that a new cache has space for; the space doubles when it is used up
 
 
 class KeyValue(NamedTuple):
@@ -42,7 +42,7 @@ class Cache:
     room: _Room | None = None
     length: int = 0
 
-    def append(self, new: KeyValue) -> "Cache":
+    def append(self, new: KeyValue) -> Self:
         length = self.length + new.key_BHSK.shape[2]
         room = self.room
         if room is None or room.filled != self.length or length > room.key_BHRK.shape[2]:
@@ -50,7 +50,7 @@ class Cache:
         room.key_BHRK.narrow(2, self.length, length - self.length).copy_(new.key_BHSK)
         room.value_BHRV.narrow(2, self.length, length - self.length).copy_(new.value_BHSV)
         room.filled = length
-        return Cache(room, length)
+        return type(self)(room, length)
 
     def _copy(self, like: KeyValue, positions: int) -> _Room:
         B, H, _, K = like.key_BHSK.shape
@@ -68,12 +68,12 @@ class Cache:
         assert self.room is not None, "an empty cache has no content"
         return KeyValue(self.room.key_BHRK.narrow(2, 0, self.length), self.room.value_BHRV.narrow(2, 0, self.length))
 
-    def select(self, rows: Tensor) -> "Cache":
+    def select(self, rows: Tensor) -> Self:
         if self.room is None:
             return self
         key_BHRK = self.room.key_BHRK.index_select(0, rows)
         value_BHRV = self.room.value_BHRV.index_select(0, rows)
-        return Cache(_Room(key_BHRK, value_BHRV, self.length), self.length)
+        return type(self)(_Room(key_BHRK, value_BHRV, self.length), self.length)
 
 
 @dataclass(frozen=True)
@@ -83,18 +83,30 @@ class Joined(Cache):
     pair: KeyValue | None = None
 
     @classmethod
-    def of(cls, pair: KeyValue) -> "Joined":
+    def of(cls, pair: KeyValue) -> Self:
         return cls(None, pair.key_BHSK.shape[2], pair)
 
-    def append(self, new: KeyValue) -> "Joined":
+    def append(self, new: KeyValue) -> Self:
         if self.pair is None:
-            return Joined.of(new)
-        return Joined.of(KeyValue(*(torch.cat(both, dim=2) for both in zip(self.pair, new, strict=True))))
+            return type(self).of(new)
+        return type(self).of(KeyValue(*(torch.cat(both, dim=2) for both in zip(self.pair, new, strict=True))))
 
     @property
     def content(self) -> KeyValue:
         assert self.pair is not None, "an empty cache has no content"
         return self.pair
 
-    def select(self, rows: Tensor) -> "Joined":
-        return self if self.pair is None else Joined.of(self.pair.select(rows))
+    def select(self, rows: Tensor) -> Self:
+        return self if self.pair is None else type(self).of(self.pair.select(rows))
+
+
+def sources_of(source_R: Tensor) -> tuple[Tensor, int]:
+    """Return the distinct sources of rows that are grouped by source, and how many rows each has.
+
+    Rows in groups of different sizes are each a source of their own.
+    """
+    runs = 1 + int((source_R[1:] != source_R[:-1]).sum())
+    beams = max(1, len(source_R) // runs)
+    source_B = source_R[::beams]
+    alike = torch.equal(source_B.repeat_interleave(beams), source_R)
+    return (source_B, beams) if alike else (source_R, 1)

@@ -7,7 +7,20 @@ from typing import Any
 
 import torch
 
-from regard.config.model import ModelConfig
+from regard.config.model import (
+    AnyTransformerConfig,
+    ConvolutionalConfig,
+    DilatedConfig,
+    EarlierConfig,
+    FeedForwardConfig,
+    LinformerConfig,
+    LongformerConfig,
+    ModelConfig,
+    PerformerConfig,
+    RecurrentConfig,
+    StateSpaceConfig,
+    TransformerConfig,
+)
 from regard.model.build import build
 
 
@@ -42,17 +55,17 @@ def cost(config: ModelConfig, source_tokens: int = 25, target_tokens: int = 25) 
     for name, parameter in model.named_parameters():
         if not parameter.requires_grad:  # which tokens are words is known, not learned
             continue
-        parts[_part(name, config.mixing)] += parameter.numel()
+        parts[_part(name, config)] += parameter.numel()
     total = sum(parts.values())
     flops = forward_flops(config, source_tokens, target_tokens)
     return Cost(total, dict(parts), 4 * total, 16 * total, source_tokens, target_tokens, flops, 3 * flops)
 
 
-def _part(name: str, mixing: str) -> str:
+def _part(name: str, config: ModelConfig) -> str:
     """`encoder.3.attention.query.weight` counts as `encoder attention`, or as what mixes instead."""
     words = [word for word in name.split(".") if not word.isdigit()]
-    if words[:2] == ["encoder", "attention"]:
-        return f"encoder {mixing}"
+    if words[:2] == ["encoder", "attention"] and isinstance(config, AnyTransformerConfig):
+        return f"encoder {config.mixing}"
     if words[0] in ("encoder", "decoder"):
         kinds = {"around": "norm", "norm": "norm", "weight": "cells", "bias": "cells"}
         return f"{words[0]} {kinds.get(words[1].partition('_')[0], words[1].replace('_', '-'))}"
@@ -68,63 +81,65 @@ def forward_flops(config: ModelConfig, S: int, T: int) -> int:
     Per attention from m queries to n keys: 2·m·d·h·(d_k + d_v) for W^Q and W^O, 2·n·d·h·(d_k + d_v) for W^K and W^V,
     and 2·m·n·h·(d_k + d_v) for Q K^T and the weighted sum. Softmax, norms and other sums over elements are left out.
     """
-    if config.architecture != "transformer":
-        return _lineage_flops(config, S, T) + 2 * T * config.d_model * config.vocabulary
+    projection = 2 * T * config.d_model * config.vocabulary
+    if not isinstance(config, AnyTransformerConfig):
+        return _earlier_flops(config, S, T) + projection
     d, heads_width = config.d_model, config.heads * (config.d_k + config.d_v)
 
     def attend(m: int, n: int, seen: int) -> int:
         return 2 * (m + n) * d * heads_width + 2 * m * seen * heads_width
 
     def self_attend(n: int) -> int:
-        return attend(n, n, min(n, 2 * (config.neighbours // 2) + 1) if config.neighbours else n)
+        neighbours = config.neighbours if isinstance(config, TransformerConfig) else 0
+        return attend(n, n, min(n, 2 * (neighbours // 2) + 1) if neighbours else n)
 
     def feed_forward(n: int) -> int:
         return 4 * n * d * config.d_ff
 
     encoder = config.encoder_layers * ((mixing_flops(config, S) or self_attend(S)) + feed_forward(S))
     decoder = config.decoder_layers * (self_attend(T) + attend(T, S, S) + feed_forward(T))
-    return encoder + decoder + 2 * T * d * config.vocabulary
+    return encoder + decoder + projection
 
 
-def mixing_flops(config: ModelConfig, n: int) -> int:
+def mixing_flops(config: AnyTransformerConfig, n: int) -> int:
     """The same for what mixes n positions in a layer of the encoder instead of attention; 0 if nothing does.
 
     A Fourier transform of m real numbers counts as 2.5·m·log2(m), as is the custom; a state-space layer needs three of
     2·n for each of d channels.
     """
-    d, N, heads_width = config.d_model, config.state_size, config.heads * (config.d_k + config.d_v)
+    d, heads_width = config.d_model, config.heads * (config.d_k + config.d_v)
     projections = 4 * n * d * heads_width
-    match config.mixing:
-        case "longformer":
+    match config:
+        case LongformerConfig():
             g = min(n, config.global_tokens)
             seen = min(n, 2 * (config.window // 2) + 1 + g)
             of_global = 2 * d * (g * config.heads * config.d_k + n * heads_width) + 2 * g * n * heads_width
             return projections + 2 * n * seen * heads_width + (of_global if g else 0)
-        case "linformer":
+        case LinformerConfig():
             return projections + 4 * n * config.rank * heads_width
-        case "performer":
+        case PerformerConfig():
             return projections + 4 * n * config.features * heads_width + 2 * n * config.features * config.heads
-        case "state-space":
-            kernels = 4 * d * N * (math.isqrt(n - 1) + 1) ** 2
+        case StateSpaceConfig():
+            kernels = 4 * d * config.state_size * (math.isqrt(n - 1) + 1) ** 2
             transforms = round(3 * d * 2.5 * 2 * n * math.log2(2 * n))
             return kernels + transforms + 4 * n * d * d
-        case "attention":
+        case TransformerConfig():
             return 0
 
 
-def _lineage_flops(config: ModelConfig, S: int, T: int) -> int:
+def _earlier_flops(config: EarlierConfig, S: int, T: int) -> int:
     """The same for the models that the Transformer is compared with, without the projection to the vocabulary."""
-    d, k, encoder, decoder = config.d_model, config.kernel, config.encoder_layers, config.decoder_layers
-    match config.architecture:
-        case "recurrent":
+    d, encoder, decoder = config.d_model, config.encoder_layers, config.decoder_layers
+    match config:
+        case RecurrentConfig():
             gates, parts = {"rnn": (1, 1), "gru": (3, 1), "lstm": (4, 2)}[config.cell]
             cells = encoder * S * gates * 3 * d * d + decoder * T * gates * 4 * d * d + parts * decoder * 2 * d * d
             looking = 4 * T * S * d + 4 * T * d * d if config.attention != "none" else 0
             return cells + looking + (2 * (S + T) * d * d if config.attention == "additive" else 0)
-        case "convolutional":
-            return (encoder * S + decoder * T) * 4 * k * d * d + decoder * (2 * T * d * d + 4 * T * S * d)
-        case "dilated":
+        case ConvolutionalConfig():
+            return (encoder * S + decoder * T) * 4 * config.kernel * d * d + decoder * (2 * T * d * d + 4 * T * S * d)
+        case DilatedConfig():
             inner = max(1, d // 2)
-            return (encoder * S + decoder * T) * (4 * d * inner + 2 * k * inner * inner) + 2 * T * d * d
-        case _:
+            return (encoder * S + decoder * T) * (4 * d * inner + 2 * config.kernel * inner * inner) + 2 * T * d * d
+        case FeedForwardConfig():
             return (encoder * S + decoder * T) * 4 * d * config.d_ff

@@ -28,7 +28,8 @@ class Embed(nn.Module):
         if positions == "sinusoidal":
             self.positions = Sinusoids(config.d_model)
         elif positions == "learned":
-            self.positions = LearnedPositions(config.max_length, config.d_model)
+            assert config.position_limit is not None
+            self.positions = LearnedPositions(config.position_limit, config.d_model)
 
     def forward(self, tokens_BT: Tensor, weight_VD: Tensor, start: int = 0) -> Tensor:
         x_BTD = F.embedding(tokens_BT, weight_VD) * self.scale

@@ -5,7 +5,14 @@ Shapes: B sentences, S source positions, T target positions, D = d_model, K = d_
 
 from torch import Tensor, nn
 
-from regard.config.model import ModelConfig
+from regard.config.model import (
+    AnyTransformerConfig,
+    LinformerConfig,
+    LongformerConfig,
+    PerformerConfig,
+    StateSpaceConfig,
+    TransformerConfig,
+)
 from regard.model.attention import MultiHeadAttention
 from regard.model.cache import Cache, KeyValue
 from regard.model.kernels.dropout import Dropout
@@ -54,7 +61,7 @@ class AddNorm(nn.Module):
         return sum_BTD if self.pre else self.norm(sum_BTD)
 
 
-def _self_attention(config: ModelConfig) -> MultiHeadAttention:
+def _self_attention(config: AnyTransformerConfig) -> MultiHeadAttention:
     return MultiHeadAttention(
         config.d_model,
         config.heads,
@@ -63,31 +70,31 @@ def _self_attention(config: ModelConfig) -> MultiHeadAttention:
         score=config.score,
         rotary=config.positions == "rotary",
         relative_distance=config.relative_distance if config.positions == "relative" else 0,
-        neighbours=config.neighbours,
+        neighbours=config.neighbours if isinstance(config, TransformerConfig) else 0,
     )
 
 
-def _mixing(config: ModelConfig) -> MultiHeadAttention | StateSpace:
-    """What lets the encoder's positions know of each other."""
+def _mixing(config: AnyTransformerConfig) -> MultiHeadAttention | StateSpace:
+    """Return the layer through which the encoder's positions learn of each other."""
     sizes = (config.d_model, config.heads, config.d_k, config.d_v)
     rotary = config.positions == "rotary"
-    match config.mixing:
-        case "longformer":
+    match config:
+        case LongformerConfig():
             return Longformer(*sizes, window=config.window, global_tokens=config.global_tokens, rotary=rotary)
-        case "linformer":
+        case LinformerConfig():
             return Linformer(*sizes, rank=config.rank, max_length=config.max_length)
-        case "performer":
+        case PerformerConfig():
             return Performer(*sizes, features=config.features, rotary=rotary)
-        case "state-space":
+        case StateSpaceConfig():
             return StateSpace(config.d_model, config.state_size)
-        case "attention":
+        case TransformerConfig():
             return _self_attention(config)
 
 
 class EncoderLayer(nn.Module):
     """Self-attention, then feed-forward. What takes attention's place (`model.mixing`) takes its name as well."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: AnyTransformerConfig) -> None:
         super().__init__()
         self.attention = _mixing(config)
         self.around_attention = AddNorm(config.d_model, config.dropout, config.norm)
@@ -105,7 +112,7 @@ class EncoderLayer(nn.Module):
 class DecoderLayer(nn.Module):
     """Masked self-attention, attention over the encoder's output, feed-forward."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: AnyTransformerConfig) -> None:
         super().__init__()
         self.attention = _self_attention(config)
         self.around_attention = AddNorm(config.d_model, config.dropout, config.norm)

@@ -10,21 +10,30 @@ from regard.config.special_tokens import PAD
 
 
 def not_padding(tokens_BS: Tensor) -> Tensor:
-    """True where there is a token."""
+    """Return True where there is a token."""
     return tokens_BS != PAD
 
 
 def distances(queries: int, keys: int, device: torch.device | None = None) -> Tensor:
-    """Position of each key minus that of each query, when the last query stands at the last key."""
+    """Return the position of each key minus that of each query, where the last query is at the last key: T, S."""
     query_T = torch.arange(keys - queries, keys, device=device)
     key_S = torch.arange(keys, device=device)
     return key_S[None, :] - query_T[:, None]
 
 
-def visible(distance_TS: Tensor, *, causal: bool, neighbours: int) -> Tensor:
-    """True where the distance may be looked across.
+def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
+    """Return softmax(scores) over the keys, with weight 0 where the mask, which broadcasts to the scores, is False.
 
-    causal: position i sees only positions up to i. neighbours: only a neighbourhood of size r around it (section 4).
+    The paper sets masked scores to −inf. The lowest finite number gives the same weights, exactly 0, and no NaN for a
+    query that may attend to nothing (a padded one).
+    """
+    return scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1)
+
+
+def visible(distance_TS: Tensor, *, causal: bool, neighbours: int) -> Tensor:
+    """Return True where a query may attend to a key at that distance.
+
+    causal: position i attends only to positions up to i. neighbours: to a neighbourhood of size r (section 4).
     """
     seen_TS = torch.ones_like(distance_TS, dtype=torch.bool)
     if causal:

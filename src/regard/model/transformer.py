@@ -1,20 +1,19 @@
 """The Transformer (section 3): encoder, decoder, and one embedding matrix for both and for the projection.
 
-Shapes: B sentences, S source positions, T target positions, D = d_model, V vocabulary.
+Shapes: B sentences, R rows (one or several beams per sentence), S source positions, T target positions, D = d_model,
+V vocabulary.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import torch
 from torch import Tensor, nn
 
-from regard.config.model import ModelConfig
-from regard.model.beams import sources_of
-from regard.model.cache import Cache, Joined, KeyValue
+from regard.config.model import AnyTransformerConfig
+from regard.model.cache import Cache, Joined, KeyValue, sources_of
 from regard.model.embedding import Embedded, initialise
-from regard.model.later.next_word import NextWord, Turn
 from regard.model.layers import DecoderLayer, EncoderLayer
 from regard.model.masks import not_padding
 from regard.model.seq2seq import Attentions, DecoderState, Memory
@@ -24,8 +23,8 @@ from regard.model.seq2seq import Attentions, DecoderState, Memory
 class TransformerState:
     """The keys and values of the target so far, and of the source, for every decoder layer.
 
-    A source's are kept once: rows that continue the same source stand side by side, and as many for each. So what
-    reorders the beams of a sentence copies only what they have written.
+    A source's are kept once: the beams of a sentence are adjacent rows, as many for each sentence. So reordering them
+    copies only the keys and values of the target.
     """
 
     caches: tuple[Cache, ...]
@@ -33,9 +32,7 @@ class TransformerState:
     mask_BS: Tensor | None
     """None where no source is padded, as a single one never is."""
     beams: int = 1
-    """Rows for each source."""
-    turn: Turn | None = None
-    """Which word comes next in each row, where the decoder is shown it."""
+    """Rows per source."""
 
     @property
     def length(self) -> int:
@@ -44,27 +41,26 @@ class TransformerState:
     def select(self, rows: Tensor) -> Self:
         sources, beams = sources_of(rows // self.beams)
         memories, mask_BS = self.memories, self.mask_BS
-        turn = None if self.turn is None else self.turn.select(rows)
         if not torch.equal(sources, torch.arange(len(memories[0].key_BHSK), device=sources.device)):
             memories = tuple(memory.select(sources) for memory in memories)
             mask_BS = mask_BS.index_select(0, sources) if mask_BS is not None else None
-            turn = None if turn is None else turn.of(sources)
-        return type(self)(tuple(cache.select(rows) for cache in self.caches), memories, mask_BS, beams, turn)
+        caches = tuple(cache.select(rows) for cache in self.caches)
+        return replace(self, caches=caches, memories=memories, mask_BS=mask_BS, beams=beams)
 
 
 class Transformer(Embedded):
     """The model of the paper when the config is `base`; every other field is a stated departure."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    empty_cache: Cache = Cache()
+    """What decoding step by step begins with."""
+
+    def __init__(self, config: AnyTransformerConfig) -> None:
         super().__init__(config, positions=config.positions)
         self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
         pre = config.norm == "pre"
         self.encoder_norm = nn.LayerNorm(config.d_model) if pre else nn.Identity()
         self.decoder_norm = nn.LayerNorm(config.d_model) if pre else nn.Identity()
-        self.next_word = (
-            NextWord(config.source_vocabulary or config.vocabulary, config.vocabulary) if config.next_word else None
-        )
         self.apply(initialise)
 
     def encode(self, source_BS: Tensor) -> Memory:
@@ -75,7 +71,7 @@ class Transformer(Embedded):
 
     def start(self, memory: Memory, max_length: int) -> TransformerState:
         mask_BS = None if bool(memory.mask_BS.all()) else memory.mask_BS
-        return self._state(Cache(), memory, mask_BS)
+        return self._state(self.empty_cache, memory, mask_BS)
 
     def advance(self, tokens_BT: Tensor, state: DecoderState) -> tuple[Tensor, TransformerState]:
         assert isinstance(state, TransformerState)
@@ -89,6 +85,7 @@ class Transformer(Embedded):
         return Attentions(tuple(encoder), decoder, cross)
 
     def _encode(self, source_BS: Tensor, *, weights: bool) -> tuple[Memory, list[Tensor]]:
+        """Return the encoder's output and, when asked for, the attention weights of each layer."""
         mask_BS = not_padding(source_BS)
         x_BSD = self.embedded_source(source_BS)
         recorded = []
@@ -96,35 +93,33 @@ class Transformer(Embedded):
             x_BSD, weights_BHSS = layer(x_BSD, mask_BS, weights=weights)
             if weights_BHSS is not None:
                 recorded.append(weights_BHSS)
-        encoded_BSD = self.encoder_norm(x_BSD)
-        if self.next_word is not None:
-            return self.next_word.remember(encoded_BSD, source_BS, mask_BS), recorded
-        return Memory(encoded_BSD, mask_BS), recorded
+        return Memory(self.encoder_norm(x_BSD), mask_BS), recorded
+
+    def _state(self, empty: Cache, memory: Memory, mask_BS: Tensor | None) -> TransformerState:
+        memories = self._memories(memory)
+        return TransformerState((empty,) * len(memories), memories, mask_BS)
 
     def _memories(self, memory: Memory) -> tuple[KeyValue, ...]:
+        """Return the keys and values of the encoder's output for each decoder layer."""
         layers: Iterable[DecoderLayer] = self.decoder  # type: ignore[assignment]  # a ModuleList forgets the kind
         return tuple(layer.memory(memory.encoded_BSD) for layer in layers)
 
-    def _state(self, empty: Cache, memory: Memory, mask_BS: Tensor | None) -> TransformerState:
-        return TransformerState((empty,) * len(self.decoder), self._memories(memory), mask_BS, turn=Turn.first(memory))
-
     def _one_pass(self, memory: Memory) -> TransformerState:
-        """The state before a target that is read at once, and may be differentiated."""
+        """Return the state before a target that is read at once, and may need a gradient."""
         return self._state(Joined(), memory, memory.mask_BS)
 
+    def _decoder_input(self, target_RT: Tensor, state: TransformerState) -> tuple[Tensor, TransformerState]:
+        """Return the first decoder layer's input at T further positions, and the state after them but for caches."""
+        return self.embedded_target(target_RT, state.length), state
+
     def _decode(
-        self, target_BT: Tensor, state: TransformerState, *, weights: bool = False
+        self, target_RT: Tensor, state: TransformerState, *, weights: bool = False
     ) -> tuple[Tensor, TransformerState, list[tuple[Tensor, Tensor]]]:
-        """The features of T further positions, the state after them and, when asked, each layer's two attentions."""
-        x_BTD, turn = self.embedded_target(target_BT, state.length), state.turn
-        if self.next_word is not None:
-            assert turn is not None, "the memory has no words"
-            word_BTD, turn = self.next_word(turn, target_BT)
-            x_BTD = x_BTD + word_BTD
+        """Return the features of T further positions, the state after them and, when asked, each layer's weights."""
+        x_RTD, after = self._decoder_input(target_RT, state)
         caches, recorded = [], []
         for layer, cache, memory in zip(self.decoder, state.caches, state.memories, strict=True):
-            x_BTD, grown, pair = layer(x_BTD, cache, memory, state.mask_BS, weights=weights)
+            x_RTD, grown, pair = layer(x_RTD, cache, memory, state.mask_BS, weights=weights)
             caches.append(grown)
             recorded.append(pair)
-        after = TransformerState(tuple(caches), state.memories, state.mask_BS, state.beams, turn)
-        return self.decoder_norm(x_BTD), after, recorded
+        return self.decoder_norm(x_RTD), replace(after, caches=tuple(caches)), recorded

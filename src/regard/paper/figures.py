@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from regard.config.train import TrainConfig
-from regard.model.attention import attend
-from regard.model.masks import distances, visible
+from regard.model.masks import distances, masked_softmax, visible
 from regard.model.positions import sinusoids
 from regard.paper.drawing import BLUE, GREEN, GREY, RED, picture, require
 from regard.paper.heads import draw_heads, see_first
@@ -102,8 +101,7 @@ def masked_example() -> tuple[list[str], Tensor, Tensor, Tensor]:
     query_TK, key_SK = torch.randn(2, len(words), 64, generator=generator)
     scores_TS = query_TK @ key_SK.T / math.sqrt(64)
     mask_TS = visible(distances(len(words), len(words)), causal=True, neighbours=0)
-    _, weights_TS = attend(scores_TS, key_SK, mask_TS)
-    return words, scores_TS, scores_TS.masked_fill(~mask_TS, -math.inf), weights_TS
+    return words, scores_TS, scores_TS.masked_fill(~mask_TS, -math.inf), masked_softmax(scores_TS, mask_TS)
 
 
 def draw_causal_mask(*paths: Path) -> None:

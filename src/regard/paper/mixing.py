@@ -64,7 +64,7 @@ def mixing(kind: str, d: int, *, as_written: bool = False) -> Mixing:
 
     def mix(x_BND: Tensor) -> Tensor:
         x_BHNK = x_BND.view(*x_BND.shape[:2], -1, D_K).transpose(1, 2)
-        head_BHNK, _ = attention.attended(x_BHNK, KeyValue(x_BHNK, x_BHNK), weights=as_written)
+        head_BHNK, _ = attention.attend(x_BHNK, KeyValue(x_BHNK, x_BHNK), weights=as_written)
         return head_BHNK.transpose(1, 2).flatten(2)
 
     return Mixing(attention, mix)

@@ -9,6 +9,7 @@ from regard.config.checked import check
 from regard.config.data import Task
 from regard.config.decode import DecodeConfig
 from regard.config.model import ModelConfig
+from regard.config.run import Config
 from regard.errors import UserError
 from regard.files import check_manifest, read_json
 from regard.saved.bundled import bundled, located
@@ -59,9 +60,10 @@ def load_description(folder: Path, name: str = CONFIG) -> Description:
             f"{origin}: format {description['format']}, made by regard {description.get('regard')}, "
             f"is not one that regard {__version__} reads (format {FORMAT}); install the version that made it"
         )
+    described = check(Config, {name: description.get(name) for name in ("model", "decode")}, str(origin))
     return Description(
-        check(ModelConfig, description.get("model"), str(origin)),
-        check(DecodeConfig, description.get("decode"), str(origin)),
+        described.model,
+        described.decode,
         _languages(description, origin),
         _one_of(Form, description.get("form", "NFC"), "form", origin),
         {file: _subwords(folder / file) for file in SUBWORDS if (folder / file).exists()},

@@ -11,8 +11,8 @@ from regard import __version__
 from regard.config.model import ModelConfig
 from regard.config.run import Config
 from regard.files import new_directory, write_bytes, write_json
-from regard.model.attention import MultiHeadAttention
 from regard.model.build import build
+from regard.model.kernels.side_by_side import move_projections_together
 from regard.model.seq2seq import Seq2Seq
 from regard.saved.description import (
     CARD,
@@ -89,9 +89,7 @@ def load_model(directory: Path | str, device: torch.device | str = "cpu") -> Sav
     folder = model_folder(directory)
     described = load_description(folder)
     model = _with_weights(described.config, folder / WEIGHTS).to(device).eval()
-    for module in model.modules():
-        if isinstance(module, MultiHeadAttention):
-            module.lay_side_by_side()
+    move_projections_together(model)
     return Saved(**vars(described), model=model)
 
 

@@ -19,6 +19,7 @@ from regard.data.batches import WINDOW, Batches, Step
 from regard.data.prepared import Prepared
 from regard.errors import Failed, Interrupted, UserError
 from regard.files import one_writer, whole_directory
+from regard.model.later.next_word import NextWordTransformer
 from regard.train import checkpoint
 from regard.train.card import card
 from regard.train.checkpoint import Belongings, Progress
@@ -133,8 +134,8 @@ class _Run:
         self.checkpoints = out / CHECKPOINTS
         self.belongings = Belongings(config, subword_files(data), data.languages, data.config.form)
         self.trainer = Trainer(config.model, config.train, world)
-        if config.model.next_word:
-            self.trainer.mark_words(*data.word_beginnings)
+        if isinstance(self.trainer.model, NextWordTransformer):
+            self.trainer.assign(self.trainer.model.word_flags(*data.word_beginnings))
         self.batches = Batches(data.train, batch_tokens=config.train.batch_tokens, seed=config.train.seed)
         _check_positions(config.model, data)
         self.progress = Progress(data=fingerprint(data.directory))
@@ -336,15 +337,15 @@ class _Run:
 
 def _check_positions(model: ModelConfig, data: Prepared) -> None:
     """Refuse data with texts that a model with learned positions could never read, before the first step."""
-    if not model.bounded:
+    if model.position_limit is None:
         return
     for split in (*data.train, *([] if data.valid is None else [data.valid])):
         for first in range(0, len(split), WINDOW):
             lengths = split.lengths(np.arange(first, min(first + WINDOW, len(split))))
             longest = max(int(side.max()) for side in lengths) + 1
-            if longest > model.max_length:
+            if longest > model.position_limit:
                 raise UserError(
-                    f"{data.directory}: has texts of {longest} tokens, but {model.max_length} learned positions; "
+                    f"{data.directory}: has texts of {longest} tokens, but {model.position_limit} learned positions; "
                     f"set model.max_length={longest}, or prepare with a smaller --max-characters"
                 )
 

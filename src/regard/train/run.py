@@ -43,7 +43,7 @@ MAY_CHANGE = {
 
 def settle(config: Config, data: "Prepared") -> Config:
     """The configuration with everything that the data decides filled in."""
-    if config.model.next_word and data.config.task != "parsing":
+    if getattr(config.model, "next_word", False) and data.config.task != "parsing":
         raise UserError("model.next_word is for parsers, whose output has a symbol for each word; leave it out")
     model: dict[str, Any] = {"vocabulary": data.target_subwords.size}
     if data.source_subwords is not data.target_subwords:

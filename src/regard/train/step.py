@@ -243,12 +243,11 @@ class Trainer:
         if self.average is not None:
             fill(self.average, weights)
 
-    def mark_words(self, source: Sequence[float], target: Sequence[float]) -> None:
-        """Tell a model that is shown the next word which tokens are words; see NextWord."""
-        known = {"next_word.source_V": torch.tensor(source), "next_word.target_V": torch.tensor(target)}
+    def assign(self, values: Mapping[str, Tensor]) -> None:
+        """Set some parameters, by name, to values that are known and not learned."""
         for group in (self.parameters, self.average):
             if group is not None:
-                fill({name: group[name] for name in known}, known)
+                fill({name: group[name] for name in values}, values)
 
     def evaluated_weights(self) -> Mapping[str, Tensor]:
         """The weights that are used in the end: the moving average if there is one."""

@@ -274,7 +274,8 @@ def _reference(model: "Seq2Seq", longest: int | None) -> Engine:
 
 def reach(saved: Description) -> int | None:
     """The most tokens of a text that a model can read or write, besides EOS or BOS; None for any number."""
-    return saved.config.max_length - 1 if saved.config.bounded else None
+    limit = saved.config.position_limit
+    return None if limit is None else limit - 1
 
 
 def windows(texts: Iterable[str]) -> Iterator[list[str]]:

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from regard.config.model import ModelConfig
+from regard.config.model import model_config
 from regard.config.special_tokens import BOS, EOS, PAD
 from regard.model.build import build
 from regard.model.earlier.convolutional import Convolutional, GatedConvolution, windows
@@ -52,7 +52,7 @@ def slowly(model: Convolutional, source: list[int], target: list[int]) -> tuple[
 @torch.no_grad()
 def test_equals_the_equations(kernel: int) -> None:
     torch.manual_seed(2)
-    config = ModelConfig(
+    config = model_config(
         architecture="convolutional", vocabulary=30, d_model=D, kernel=kernel, encoder_layers=3, decoder_layers=2
     )
     model = build(config).eval()

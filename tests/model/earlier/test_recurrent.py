@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.config.model import ModelConfig
+from regard.config.model import model_config
 from regard.config.special_tokens import BOS, EOS, PAD
 from regard.model.build import build
 from regard.model.earlier.recurrent import AdditiveAttention, Recurrent, cells
@@ -76,7 +76,7 @@ def slowly(model: Recurrent, source: list[int], target: list[int]) -> tuple[Tens
 
 def random_model(cell: str, attention: str, layers: int) -> Recurrent:
     torch.manual_seed(2)
-    config = ModelConfig(
+    config = model_config(
         architecture="recurrent",
         cell=cell,
         attention=attention,

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from regard.config.model import ModelConfig
+from regard.config.model import model_config
 from regard.config.special_tokens import BOS, EOS, PAD
 from regard.model.build import build
 from regard.model.earlier.dilated import Dilated, DilatedBlock
@@ -59,7 +59,7 @@ def slowly(model: Stacked, source: list[int], target: list[int]) -> Tensor:
 
 def random_model(**settings: object) -> Stacked:
     torch.manual_seed(2)
-    model = build(ModelConfig(vocabulary=30, d_model=D, **settings))
+    model = build(model_config(vocabulary=30, d_model=D, **settings))
     assert isinstance(model, Stacked)
     with torch.no_grad():
         for parameter in model.parameters():

@@ -9,7 +9,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from regard.config.model import ModelConfig
+from regard.config.model import ModelConfig, model_config
 from regard.config.run import Config
 from regard.model.build import build
 from regard.model.cost import cost, mixing_flops
@@ -28,7 +28,7 @@ MIXING: dict[str, dict[str, Any]] = {
 
 
 def described(mixing: str) -> ModelConfig:
-    return ModelConfig(**SMALL, mixing=mixing, **MIXING.get(mixing, {}))
+    return model_config(**SMALL, mixing=mixing, **MIXING.get(mixing, {}))
 
 
 def passed(config: ModelConfig, n: int, *, backward: bool) -> Callable[[], None]:

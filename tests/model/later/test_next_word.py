@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from regard.config.model import ModelConfig
+from regard.config.model import model_config
 from regard.config.special_tokens import BOS, EOS, PAD
 from regard.model.later.next_word import NextWord, Turn
 from regard.model.transformer import Transformer
@@ -47,7 +47,7 @@ def test_the_word_whose_turn_it_is_in_every_row(marked: NextWord) -> None:
 
 def test_step_by_step_as_at_once_whatever_is_selected() -> None:
     torch.manual_seed(1)
-    model = Transformer(ModelConfig(**SMALL, next_word=True)).eval()
+    model = Transformer(model_config(**SMALL, next_word=True)).eval()
     assert model.next_word is not None
     plain = model.logits(model.features(SOURCE, TARGET))
     for side in (model.next_word.source_V, model.next_word.target_V):

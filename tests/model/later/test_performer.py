@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.model.attention import MultiHeadAttention, attend
+from regard.model.attention import MultiHeadAttention, attention
 from regard.model.later.performer import Performer, orthogonal_gaussians, positive_features
 
 
@@ -54,7 +54,7 @@ def test_the_error_falls_with_the_square_root_of_the_features() -> None:
     query, key, value = (torch.randn(1, 2, 24, 8, generator=generator) for _ in range(3))
     query, key = 0.25 * query, 0.25 * key
     there = torch.ones(1, 24, dtype=torch.bool)
-    exact, _ = attend(query @ key.transpose(-1, -2), value, there)
+    exact, _ = attention(query, key, value, there, 1.0)
     sizes, errors = [32, 128, 512, 2048], []
     for features in sizes:
         squares = []

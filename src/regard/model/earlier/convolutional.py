@@ -26,9 +26,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.config.model import ModelConfig
-from regard.model.attention import attend
-from regard.model.beams import PastState, Shared
+from regard.config.model import ConvolutionalConfig
+from regard.model.attention import attention
+from regard.model.earlier.state import PastState, Shared
 from regard.model.embedding import Embedded
 from regard.model.kernels.dropout import Dropout
 from regard.model.kernels.linear import Linear
@@ -90,7 +90,7 @@ class AttentiveConvolution(nn.Module):
         x_RTD, past_RPD = self.convolution.after(x_RTD, past_RPD)
         query_BTD = source.by_source((self.attention(x_RTD) + embedded_RTD) * HALF)
         key_BSD, value_BSD, mask_BS = source.tensors
-        c_BTD, weights_BTS = attend(query_BTD @ key_BSD.transpose(1, 2), value_BSD, mask_BS[:, None])
+        c_BTD, weights_BTS = attention(query_BTD, key_BSD, value_BSD, mask_BS[:, None], 1.0)
         return (x_RTD + c_BTD.view_as(x_RTD)) * HALF, past_RPD, weights_BTS
 
 
@@ -104,12 +104,13 @@ class EmbeddedMemory(Memory):
 class Convolutional(Embedded):
     """ConvS2S."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ConvolutionalConfig) -> None:
         super().__init__(config, positions=config.positions, scaled=False)  # drawn with about the paper's 0.1
         size, kernel, dropout = config.d_model, config.kernel, config.dropout
         self.encoder = nn.ModuleList(GatedConvolution(size, kernel, dropout) for _ in range(config.encoder_layers))
         self.decoder = nn.ModuleList(AttentiveConvolution(size, kernel, dropout) for _ in range(config.decoder_layers))
         self.dropout = Dropout(dropout)
+        self.kernel = kernel
 
     def encode(self, source_BS: Tensor) -> EmbeddedMemory:
         mask_BS = not_padding(source_BS)
@@ -128,7 +129,7 @@ class Convolutional(Embedded):
         z_BSD, mask_BS = memory.encoded_BSD, memory.mask_BS
         tokens_B11 = mask_BS.sum(1)[:, None, None].to(z_BSD.dtype)
         value_BSD = (z_BSD + memory.embedded_BSD) * (HALF * tokens_B11.sqrt())
-        past_BPD = z_BSD.new_zeros(len(z_BSD), self.config.kernel - 1, self.config.d_model)
+        past_BPD = z_BSD.new_zeros(len(z_BSD), self.kernel - 1, self.config.d_model)
         return PastState((past_BPD,) * len(self.decoder), Shared((z_BSD, value_BSD, mask_BS)))
 
     def advance(self, tokens_BT: Tensor, state: DecoderState) -> tuple[Tensor, PastState]:

@@ -15,10 +15,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.config.model import ModelConfig
-from regard.model.beams import PastState
+from regard.config.model import DilatedConfig
 from regard.model.earlier.convolutional import windows
 from regard.model.earlier.stacked import Layer, Stacked
+from regard.model.earlier.state import PastState
 from regard.model.embedding import initialise
 from regard.model.kernels.dropout import Dropout
 from regard.model.kernels.linear import Linear
@@ -62,7 +62,7 @@ class DilatedBlock(Layer):
 class Dilated(Stacked):
     """ByteNet. The last layer is followed by norm, ReLU and one more product before the vocabulary."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: DilatedConfig) -> None:
         encoder, decoder = (_blocks(config, layers) for layers in (config.encoder_layers, config.decoder_layers))
         super().__init__(config, encoder, decoder, positions="none", norm=True)
         self.output = Linear(config.d_model, config.d_model)
@@ -73,7 +73,7 @@ class Dilated(Stacked):
         return self.output(x_RTD.relu()), state
 
 
-def _blocks(config: ModelConfig, layers: int) -> list[DilatedBlock]:
+def _blocks(config: DilatedConfig, layers: int) -> list[DilatedBlock]:
     rates = [1]
     while 2 * rates[-1] <= config.dilation:
         rates.append(2 * rates[-1])

@@ -8,7 +8,7 @@ Shapes: B sentences, S source positions, T target positions, P positions before 
 
 from torch import Tensor
 
-from regard.config.model import ModelConfig
+from regard.config.model import FeedForwardConfig
 from regard.model.earlier.stacked import Layer, Stacked
 from regard.model.embedding import initialise
 from regard.model.layers import AddNorm, FeedForward
@@ -19,7 +19,7 @@ class PositionLayer(Layer):
 
     channels = reach = 0
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: FeedForwardConfig) -> None:
         super().__init__()
         self.feed_forward = FeedForward(config.d_model, config.d_ff, config.activation)
         self.around_feed_forward = AddNorm(config.d_model, config.dropout, config.norm)
@@ -38,7 +38,7 @@ class PositionLayer(Layer):
 class FeedForwardOnly(Stacked):
     """The Transformer without attention."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: FeedForwardConfig) -> None:
         super().__init__(
             config,
             (PositionLayer(config) for _ in range(config.encoder_layers)),

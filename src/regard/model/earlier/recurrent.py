@@ -23,13 +23,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from regard.config.model import ModelConfig
-from regard.model.attention import attend
-from regard.model.beams import Shared
+from regard.config.model import RecurrentConfig
+from regard.model.earlier.state import Shared
 from regard.model.embedding import Embedded, initialise
 from regard.model.kernels.dropout import Dropout
 from regard.model.kernels.linear import Linear
-from regard.model.masks import not_padding
+from regard.model.masks import masked_softmax, not_padding
 from regard.model.seq2seq import Attentions, DecoderState, Memory
 
 CELLS: dict[str, type[nn.RNN | nn.LSTM | nn.GRU]] = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
@@ -109,7 +108,7 @@ class RecurrentState:
 class Recurrent(Embedded):
     """An encoder and a decoder of cells; the config names the cell and the attention."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: RecurrentConfig) -> None:
         super().__init__(config, positions="none")
         size, dropout = config.d_model, config.dropout
         self.encoder = cells(config.cell, size, config.encoder_layers, dropout, both_ways=True)
@@ -165,6 +164,7 @@ class Recurrent(Embedded):
             return self.dropout(s_RTD), hidden, None
         encoded_BSD, key_BSD, mask_BS = state.source.tensors
         s_BTD = state.source.by_source(s_RTD)
-        c_BTD, weights_BTS = attend(self.score(s_BTD, key_BSD), encoded_BSD, mask_BS[:, None])
+        weights_BTS = masked_softmax(self.score(s_BTD, key_BSD), mask_BS[:, None])
+        c_BTD = weights_BTS @ encoded_BSD
         output_BTD = self.combine(torch.cat((c_BTD, s_BTD), dim=2)).tanh()
         return self.dropout(output_BTD.view_as(s_RTD)), hidden, weights_BTS

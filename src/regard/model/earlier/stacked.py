@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from regard.config.model import ModelConfig
-from regard.model.beams import PastState, Shared
+from regard.model.earlier.state import PastState, Shared
 from regard.model.embedding import Embedded
 from regard.model.masks import not_padding
 from regard.model.seq2seq import Attentions, DecoderState, Memory

@@ -1,7 +1,7 @@
-"""Attention within few positions, differentiated: equation 1 as a few products for all sentences and heads at once.
+"""Attention among few positions in training: equation 1 as batched matrix products over all sentences and heads.
 
-torch's fused kernel takes one sentence and head after the other, and with a dozen words most of its time goes between
-the products. It is for long sequences, whose weights it never holds; this holds them.
+torch's fused kernel loops over sentences and heads, and with a dozen words most of its time is overhead. It is made for
+long sequences, whose weights it never stores; this stores them.
 
 Shapes: B sentences, H heads, T queries, S keys, K = d_k, V = d_v; N = B·H; W columns, S or more.
 """
@@ -13,14 +13,14 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-SHORT = 64  # queries and keys up to which it is the faster, and its weights not much larger than the queries
-NARROW = 16  # softmax over fewer columns takes torch several times as long as over these
+SHORT = 64  # up to so many queries and keys it is faster, and its weights are not much larger than the queries
+NARROW = 16  # torch's softmax over fewer columns takes several times as long as over these
 
 
-def serves(query_BHTK: Tensor, key_BHSK: Tensor, value_BHSV: Tensor) -> bool:
-    """Whether it is the faster: few queries and keys, on a CPU, differentiated."""
+def is_faster(query_BHTK: Tensor, key_BHSK: Tensor, value_BHSV: Tensor) -> bool:
+    """Whether it is faster than torch's kernel: few queries and keys, on a CPU, with a gradient."""
     return (
-        not torch.compiler.is_compiling()  # the first, so that nothing compiled depends on a size
+        not torch.compiler.is_compiling()  # first, so that no compiled graph depends on a size
         and torch.is_grad_enabled()
         and any(tensor.requires_grad for tensor in (query_BHTK, key_BHSK, value_BHSV))
         and query_BHTK.device.type == "cpu"
@@ -29,10 +29,12 @@ def serves(query_BHTK: Tensor, key_BHSK: Tensor, value_BHSV: Tensor) -> bool:
     )
 
 
-def attention(query_BHTK: Tensor, key_BHSK: Tensor, value_BHSV: Tensor, mask: Tensor | None, scale: float) -> Tensor:
-    """softmax(scale · Q K^T) V among keys where the mask, whose last size is S and others broadcast, is True.
+def short_attention(
+    query_BHTK: Tensor, key_BHSK: Tensor, value_BHSV: Tensor, mask: Tensor | None, scale: float
+) -> Tensor:
+    """Return softmax(scale · Q K^T) V over keys where the mask, which broadcasts to B, H, T, S, is True.
 
-    A query that may see nothing, as none does in a sentence that has a token, gets a finite output.
+    The output of a query that may attend to nothing is finite.
     """
     seen = query_BHTK.new_ones(key_BHSK.shape[2], dtype=torch.bool) if mask is None else mask
     output: Tensor = _ShortAttention.apply(  # type: ignore[no-untyped-call]
@@ -52,7 +54,7 @@ class _ShortAttention(torch.autograd.Function):
         query_NTK, key_NWK, value_NWV = _matrices(query_BHTK, T), _matrices(key_BHSK, W), _matrices(value_BHSV, W)
 
         seen = F.pad(seen, (0, W - S))
-        lowest = torch.finfo(query_BHTK.dtype).min  # as in `attend`
+        lowest = torch.finfo(query_BHTK.dtype).min  # as in masked_softmax
         unseen_BHTW = query_BHTK.new_zeros(seen.shape).masked_fill_(~seen, lowest).expand(B, H, T, W)
         scores_NTW = unseen_BHTW.contiguous().view(B * H, T, W).baddbmm_(query_NTK, key_NWK.mT, alpha=scale)
         weights_NTW = torch.softmax(scores_NTW, 2, out=scores_NTW)
@@ -87,7 +89,7 @@ class _ShortAttention(torch.autograd.Function):
 
 
 def _matrices(x_BHTK: Tensor, length: int) -> Tensor:
-    """All sentences and heads as one list of matrices, with zeros up to a length."""
+    """Return the matrices of all sentences and heads, padded with zeros to a length: N, T, K."""
     B, H, T, K = x_BHTK.shape
     padded = F.pad(x_BHTK, (0, 0, 0, length - T)) if length > T else x_BHTK
     return padded.reshape(B * H, length, K)

@@ -33,5 +33,5 @@ class Linformer(MultiHeadAttention):
         padding_B1S1 = ~mask_BS[:, None, :, None]
         key_BHSK, value_BHSV = (part.masked_fill(padding_B1S1, 0.0) for part in self.keys_values(x_BSD))
         mixed = KeyValue(self.mix_keys_RL[:, :S] @ key_BHSK, self.mix_values_RL[:, :S] @ value_BHSV)
-        head_BHSV, _ = self.attended(self.queries(x_BSD), mixed)
-        return self.joined(head_BHSV), None
+        head_BHSV, _ = self.attend(self.queries(x_BSD), mixed)
+        return self.concat(head_BHSV), None

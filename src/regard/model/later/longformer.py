@@ -6,10 +6,8 @@ Shapes: B sentences, H heads, S positions, G global ones, D = d_model, K = d_k, 
 import torch
 from torch import Tensor
 
-from regard.model.attention import MultiHeadAttention, attend
-from regard.model.cache import KeyValue
+from regard.model.attention import MultiHeadAttention, attention
 from regard.model.kernels.linear import Linear
-from regard.model.masks import distances
 
 
 class Longformer(MultiHeadAttention):
@@ -34,7 +32,7 @@ class Longformer(MultiHeadAttention):
         global_tokens: int,
         rotary: bool = False,
     ) -> None:
-        super().__init__(d_model, heads, d_k, d_v, rotary=rotary, neighbours=window, everywhere=global_tokens)
+        super().__init__(d_model, heads, d_k, d_v, rotary=rotary, neighbours=window, global_tokens=global_tokens)
         if global_tokens:
             self.global_query = Linear(d_model, heads * d_k)
             self.global_key = Linear(d_model, heads * d_k)
@@ -42,19 +40,18 @@ class Longformer(MultiHeadAttention):
 
     def mix(self, x_BSD: Tensor, mask_BS: Tensor, *, weights: bool = False) -> tuple[Tensor, Tensor | None]:
         """B, S, D and, when asked, the weights as B, H, S, S with 0 where nothing is seen."""
-        G = self.everywhere
-        head_BHSV, weights_BHSS = self.attended(*self.queries_keys_values(x_BSD), mask_BS, weights=weights)
+        G = self.global_tokens
+        head_BHSV, weights_BHSS = self.attend(*self.queries_keys_values(x_BSD), mask_BS, weights=weights)
         if G:
-            global_BHGV, global_BHGS = self._from_global(x_BSD, mask_BS)
+            global_BHGV, global_BHGS = self._global_heads(x_BSD, mask_BS)
             head_BHSV = torch.cat((global_BHGV, head_BHSV[:, :, G:]), dim=2)
             if weights_BHSS is not None:
                 weights_BHSS = torch.cat((global_BHGS, weights_BHSS[:, :, G:]), dim=2)
-        return self.joined(head_BHSV), weights_BHSS
+        return self.concat(head_BHSV), weights_BHSS
 
-    def _from_global(self, x_BSD: Tensor, mask_BS: Tensor) -> tuple[Tensor, Tensor]:
-        """What the global positions see: everything."""
-        query_BHGK = self._turned(self._split(self.global_query(x_BSD[:, : self.everywhere])), 0)
-        key_BHSK = self._turned(self._split(self.global_key(x_BSD)), 0)
-        memory = KeyValue(key_BHSK, self._split(self.global_value(x_BSD)))
-        distance_GS = distances(query_BHGK.shape[2], key_BHSK.shape[2], x_BSD.device)
-        return attend(self.scores(query_BHGK, key_BHSK, distance_GS), memory.value_BHSV, mask_BS[:, None, None, :])
+    def _global_heads(self, x_BSD: Tensor, mask_BS: Tensor) -> tuple[Tensor, Tensor]:
+        """Attend from the global positions to all."""
+        query_BHGK = self._rotated(self._split(self.global_query(x_BSD[:, : self.global_tokens])), 0)
+        key_BHSK = self._rotated(self._split(self.global_key(x_BSD)), 0)
+        value_BHSV = self._split(self.global_value(x_BSD))
+        return attention(query_BHGK, key_BHSK, value_BHSV, mask_BS[:, None, None, :], self.scale)

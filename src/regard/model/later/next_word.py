@@ -1,44 +1,45 @@
-"""Hard monotonic alignment (Aharoni and Goldberg, 2017): the decoder is shown the word whose turn it is.
+"""Hard monotonic alignment (Aharoni and Goldberg, 2017): a parser's decoder is shown the next word.
 
-A linearised tree has a symbol for each word of its sentence, in order. So how many words are written says which comes
-next, and nobody need learn to count: what the encoder made of it is added to the decoder's input.
+A linearised tree has a symbol for each word of its sentence, in order. So the number of words written so far says which
+word is next, and the model need not learn to count: the encoder's output for it is added to the decoder's input.
 
-Shapes: B sentences, S source positions, N = S + 1 words, of which those beyond the last are EOS, R rows (some for each
-sentence, side by side), T target positions, D = d_model, V vocabulary.
+Shapes: B sentences, S source positions, N = S + 1 words, of which those beyond the last are EOS, R rows (as many for
+each sentence, adjacent), T target positions, D = d_model, V vocabulary.
 """
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
 
+from regard.config.model import AnyTransformerConfig
+from regard.model.cache import Cache, sources_of
 from regard.model.seq2seq import Memory
+from regard.model.transformer import Transformer, TransformerState
 
 
 @dataclass(frozen=True)
 class WordMemory(Memory):
-    """A source, and its words."""
+    """The encoder's output, and that for each word."""
 
     word_BND: Tensor
-    """What the encoder made of the first token of each word, and then of EOS."""
+    """The encoder's output for the first token of each word, and then for EOS."""
 
 
 class Turn(NamedTuple):
-    """How far each row has come in its words."""
+    """How many words each row has written."""
 
     word_BND: Tensor
-    """As in its memory."""
+    """As in WordMemory."""
     written_R: Tensor
-    """Words before the first of the positions that follow."""
+    """Words before the next position."""
 
     @classmethod
-    def first(cls, memory: Memory) -> "Turn | None":
-        """That of the first word, in a row for each source; None where words are not told apart."""
-        if not isinstance(memory, WordMemory):
-            return None
-        words = memory.word_BND
-        return cls(words, torch.zeros(len(words), dtype=torch.long, device=words.device))
+    def first(cls, word_BND: Tensor) -> "Turn":
+        """Return the first word's turn, in one row per source."""
+        return cls(word_BND, torch.zeros(len(word_BND), dtype=torch.long, device=word_BND.device))
 
     def select(self, rows: Tensor) -> "Turn":
         return Turn(self.word_BND, self.written_R.index_select(0, rows))
@@ -48,17 +49,17 @@ class Turn(NamedTuple):
 
 
 class NextWord(nn.Module):
-    """Which tokens are words. That is known, not learned, but kept with the weights."""
+    """Which tokens are words. That is known, not learned, but saved with the weights."""
 
     def __init__(self, source_vocabulary: int, vocabulary: int) -> None:
         super().__init__()
         self.source_V = nn.Parameter(torch.zeros(source_vocabulary), requires_grad=False)
-        """1 for a token that begins a word."""
+        """1 for tokens that begin a word."""
         self.target_V = nn.Parameter(torch.zeros(vocabulary), requires_grad=False)
-        """1 for a symbol that stands for a word."""
+        """1 for symbols that stand for a word."""
 
-    def remember(self, encoded_BSD: Tensor, source_BS: Tensor, mask_BS: Tensor) -> WordMemory:
-        """The memory of a source, with its words."""
+    def memory(self, encoded_BSD: Tensor, source_BS: Tensor, mask_BS: Tensor) -> WordMemory:
+        """Return the encoder's output with that for each word."""
         place_S = torch.arange(source_BS.shape[1], device=source_BS.device)
         last_B1 = (mask_BS.sum(1, keepdim=True) - 1).clamp(min=0)
         begin_BS = torch.where(self.source_V[source_BS] > 0, place_S, last_B1).sort(dim=1).values
@@ -66,10 +67,50 @@ class NextWord(nn.Module):
         return WordMemory(encoded_BSD, mask_BS, encoded_BSD.gather(1, which_BND))
 
     def forward(self, turn: Turn, target_RT: Tensor) -> tuple[Tensor, Turn]:
-        """The word that comes after each target token: R, T, D. And how far the rows have come then."""
+        """Return the encoder's output for the word after each target token, R, T, D, and the turn after the last."""
         word_BND = turn.word_BND
         (B, N, D), (R, T) = word_BND.shape, target_RT.shape
         written_RT = turn.written_R[:, None] + (self.target_V[target_RT] > 0).cumsum(1)
         which_BM = written_RT.clamp(max=N - 1).view(B, R // B * T) if B else written_RT
         shown_RTD = word_BND.gather(1, which_BM[:, :, None].expand(-1, -1, D)).view(R, T, D)
         return shown_RTD, Turn(word_BND, written_RT[:, -1])
+
+
+@dataclass(frozen=True)
+class NextWordState(TransformerState):
+    """The state of a decoder that is shown the next word."""
+
+    turn: Turn = field(kw_only=True)
+
+    def select(self, rows: Tensor) -> Self:
+        selected, turn = super().select(rows), self.turn.select(rows)
+        if selected.memories is not self.memories:
+            turn = turn.of(sources_of(rows // self.beams)[0])
+        return replace(selected, turn=turn)
+
+
+class NextWordTransformer(Transformer):
+    """A Transformer whose decoder is shown the next word (`model.next_word`)."""
+
+    def __init__(self, config: AnyTransformerConfig) -> None:
+        super().__init__(config)
+        self.next_word = NextWord(config.source_vocabulary or config.vocabulary, config.vocabulary)
+
+    def word_flags(self, source: Sequence[float], target: Sequence[float]) -> dict[str, Tensor]:
+        """Return the parameters that say which tokens of either vocabulary are words, by name."""
+        return {"next_word.source_V": torch.tensor(source), "next_word.target_V": torch.tensor(target)}
+
+    def _encode(self, source_BS: Tensor, *, weights: bool) -> tuple[Memory, list[Tensor]]:
+        memory, recorded = super()._encode(source_BS, weights=weights)
+        return self.next_word.memory(memory.encoded_BSD, source_BS, memory.mask_BS), recorded
+
+    def _state(self, empty: Cache, memory: Memory, mask_BS: Tensor | None) -> NextWordState:
+        assert isinstance(memory, WordMemory)
+        state = super()._state(empty, memory, mask_BS)
+        return NextWordState(state.caches, state.memories, mask_BS, turn=Turn.first(memory.word_BND))
+
+    def _decoder_input(self, target_RT: Tensor, state: TransformerState) -> tuple[Tensor, TransformerState]:
+        assert isinstance(state, NextWordState)
+        x_RTD, _ = super()._decoder_input(target_RT, state)
+        word_RTD, turn = self.next_word(state.turn, target_RT)
+        return x_RTD + word_RTD, replace(state, turn=turn)

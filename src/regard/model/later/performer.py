@@ -70,4 +70,4 @@ class Performer(MultiHeadAttention):
         key_BHMS = key_BHSM.transpose(-1, -2)
         D_BHS1 = query_BHSM @ key_BHMS.sum(-1, keepdim=True)
         head_BHSV = query_BHSM @ (key_BHMS @ value_BHSV) / D_BHS1
-        return self.joined(head_BHSV), query_BHSM @ key_BHMS / D_BHS1 if weights else None
+        return self.concat(head_BHSV), query_BHSM @ key_BHMS / D_BHS1 if weights else None

@@ -1,0 +1,51 @@
+"""W^Q, W^K and W^V side by side in memory, so that self-attention takes one matrix product in inference.
+
+Shapes: B sentences, T positions, D = d_model, E = outputs of a layer.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from regard.model.kernels.linear import linear
+
+
+class SideBySide:
+    """Linear layers of one input, whose matrices may have been moved together. They stay parameters of their own."""
+
+    def __init__(self, *layers: nn.Linear) -> None:
+        self.layers = layers
+        self.together: tuple[Tensor, Tensor] | None = None
+        """All matrices as one, and all biases, once they were moved."""
+        self.addresses: list[int] = []
+        """Where in memory the parameters were then."""
+
+    def move_together(self) -> None:
+        """Move the matrices together. Whatever moves one of them later undoes it."""
+        sizes = [layer.out_features for layer in self.layers]
+        weight = torch.cat([layer.weight.detach() for layer in self.layers])
+        bias = torch.cat([layer.bias.detach() for layer in self.layers])
+        parts = zip(self.layers, torch.split(weight, sizes), torch.split(bias, sizes), strict=True)
+        for layer, weight_ED, bias_E in parts:
+            layer.weight.data, layer.bias.data = weight_ED, bias_E
+        self.together, self.addresses = (weight, bias), self._addresses()
+
+    def __call__(self, x_BTD: Tensor) -> Sequence[Tensor] | None:
+        """Return the output of each layer, by one matrix product; None unless the matrices are still together."""
+        if self.together is None or torch.is_grad_enabled() or torch.compiler.is_compiling():
+            return None
+        if self._addresses() != self.addresses:
+            return None
+        return torch.split(linear(x_BTD, *self.together), [layer.out_features for layer in self.layers], dim=2)
+
+    def _addresses(self) -> list[int]:
+        return [tensor.data_ptr() for layer in self.layers for tensor in (layer.weight, layer.bias)]
+
+
+def move_projections_together(model: nn.Module) -> None:
+    """Move the projections of every attention layer of a model together, for inference."""
+    for module in model.modules():
+        projections = getattr(module, "side_by_side", None)
+        if isinstance(projections, SideBySide):
+            projections.move_together()
