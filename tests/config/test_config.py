@@ -13,9 +13,9 @@ from regard.errors import UserError
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"mixing": "performer", "neighbours": 4}, "mixing by performer has no neighbours"),
-        ({"window": 8}, "mixing by attention has no window"),
-        ({"mixing": "linformer", "features": 9}, "mixing by linformer has no features"),
+        ({"mixing": "performer", "neighbours": 4}, "a performer model has no neighbours"),
+        ({"window": 8}, "a transformer model has no window"),
+        ({"mixing": "linformer", "features": 9}, "a linformer model has no features"),
         ({"mixing": "longformer", "score": "additive"}, "needs scaled scores, not additive"),
         ({"mixing": "performer", "positions": "relative"}, "can't use relative positions"),
         ({"mixing": "linformer", "positions": "rotary"}, "can't use rotary positions"),

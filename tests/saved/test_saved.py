@@ -136,7 +136,7 @@ MODEL = CONFIG.model.model_dump()
 HOSTILE = {
     "a newer format": ({"format": 99}, "format 99.*install the version"),
     "no format": ({"format": None}, "does not describe"),
-    "an unknown key": ({"model": {**MODEL, "d_modle": 8}}, "d_modle.*did you mean 'd_model'"),
+    "an unknown key": ({"model": {**MODEL, "d_modle": 8}}, "d_modle.*did you mean 'model.d_model'"),
     "another size": ({"model": {**MODEL, "d_ff": 9}}, "belong to different models"),
     "absurdly large": ({"model": {**MODEL, "d_model": 16384, "d_k": 1, "d_v": 1}}, "belong to different models"),
     "more layers": ({"model": {**MODEL, "decoder_layers": 3}}, "missing where config.json asks for"),

@@ -7,8 +7,7 @@ import torch
 
 from regard.config.model import model_config
 from regard.config.special_tokens import BOS, EOS, PAD
-from regard.model.later.next_word import NextWord, Turn
-from regard.model.transformer import Transformer
+from regard.model.later.next_word import NextWord, NextWordTransformer, Turn
 
 SMALL: dict[str, Any] = {
     "vocabulary": 12,
@@ -33,7 +32,7 @@ def marked() -> NextWord:
 
 def test_the_first_token_of_each_word_and_then_eos(marked: NextWord) -> None:
     encoded_BSD = torch.arange(12.0).view(2, 6, 1)
-    found = marked.remember(encoded_BSD, SOURCE, SOURCE != PAD).word_BND[:, :, 0].tolist()
+    found = marked.memory(encoded_BSD, SOURCE, SOURCE != PAD).word_BND[:, :, 0].tolist()
     assert found == [[0, 2, 4, 5, 5, 5, 5], [7, 9, 9, 9, 9, 9, 9]]
 
 
@@ -47,8 +46,7 @@ def test_the_word_whose_turn_it_is_in_every_row(marked: NextWord) -> None:
 
 def test_step_by_step_as_at_once_whatever_is_selected() -> None:
     torch.manual_seed(1)
-    model = Transformer(model_config(**SMALL, next_word=True)).eval()
-    assert model.next_word is not None
+    model = NextWordTransformer(model_config(**SMALL, next_word=True)).eval()
     plain = model.logits(model.features(SOURCE, TARGET))
     for side in (model.next_word.source_V, model.next_word.target_V):
         side[4::2] = 1.0
