@@ -21,6 +21,7 @@ from regard.model.later.linformer import Linformer
 from regard.model.later.longformer import Longformer
 from regard.model.later.performer import Performer
 from regard.model.later.state_space import StateSpace
+from regard.model.seq2seq import Layer
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU}
 
@@ -40,10 +41,10 @@ class FeedForward(nn.Module):
 
 
 class AddNorm(nn.Module):
-    """What stands around every sub-layer: LayerNorm(x + Dropout(Sublayer(x))) (sections 3.1 and 5.4).
+    """The residual connection around a sub-layer: LayerNorm(x + Dropout(Sublayer(x))) (sections 3.1 and 5.4).
 
-    With pre-norm (not the paper) it is x + Dropout(Sublayer(LayerNorm(x))). So: y = sublayer(around.enter(x)), then
-    x = around.leave(x, y).
+    With pre-norm (not the paper) it is x + Dropout(Sublayer(LayerNorm(x))). A caller computes y = sublayer(enter(x)),
+    then x = leave(x, y).
     """
 
     def __init__(self, d_model: int, dropout: float, norm: str) -> None:
@@ -91,8 +92,8 @@ def _mixing(config: AnyTransformerConfig) -> MultiHeadAttention | StateSpace:
             return _self_attention(config)
 
 
-class EncoderLayer(nn.Module):
-    """Self-attention, then feed-forward. What takes attention's place (`model.mixing`) takes its name as well."""
+class EncoderLayer(Layer):
+    """Self-attention, or what `model.mixing` puts in its place, then feed-forward."""
 
     def __init__(self, config: AnyTransformerConfig) -> None:
         super().__init__()
@@ -109,8 +110,10 @@ class EncoderLayer(nn.Module):
         return x_BSD, weights_BHSS
 
 
-class DecoderLayer(nn.Module):
+class DecoderLayer(Layer):
     """Masked self-attention, attention over the encoder's output, feed-forward."""
+
+    uses_weights = ("memory",)
 
     def __init__(self, config: AnyTransformerConfig) -> None:
         super().__init__()
@@ -122,16 +125,16 @@ class DecoderLayer(nn.Module):
         self.around_feed_forward = AddNorm(config.d_model, config.dropout, config.norm)
 
     def memory(self, encoded_BSD: Tensor) -> KeyValue:
-        """The keys and values of the encoder's output, which stay the same for every target position."""
+        """Return the keys and values of the encoder's output, which are the same for every target position."""
         return self.cross.keys_values(encoded_BSD)
 
     def forward(
         self, x_BTD: Tensor, cache: Cache, memory: KeyValue, mask_BS: Tensor | None, *, weights: bool = False
     ) -> tuple[Tensor, Cache, tuple[Tensor | None, Tensor | None]]:
-        """One layer for T further positions, which the cache returned knows, too.
+        """Return the output at T further positions, the cache with their keys and values, and the weights if asked for.
 
-        Padding of the target needs no mask of its own: it stands on the right, where the causal mask hides it. There
-        may be several rows for each source, side by side; what they ask of it they ask as positions of one row would.
+        Padding of the target needs no mask of its own: it is on the right, where the causal mask hides it. A source may
+        have several rows, adjacent; in cross-attention their queries are those of one long row.
         """
         entered = self.around_attention.enter(x_BTD)
         query, keys_values = self.attention.queries_keys_values(entered, cache.length)

@@ -5,7 +5,7 @@ Shapes: B sentences, S source positions, T target positions, D = d_model, V voca
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import ClassVar, Protocol, Self
 
 from torch import Tensor, nn
 
@@ -14,7 +14,7 @@ from regard.model.kernels.linear import linear
 
 @dataclass(frozen=True)
 class Memory:
-    """What the encoder made of the source."""
+    """The encoder's output."""
 
     encoded_BSD: Tensor
     mask_BS: Tensor
@@ -31,14 +31,21 @@ class Attentions:
 
 
 class DecoderState(Protocol):
-    """How far a decoder has come. A value: advancing returns a new one and leaves the old as it was."""
+    """The state of a decoder. A value: advancing returns a new one and leaves the old as it was."""
 
     @property
     def length(self) -> int:
-        """Target positions passed."""
+        """The number of target positions so far."""
 
     def select(self, rows: Tensor) -> Self:
-        """The state of these rows: repeated for beams, reordered, or with finished rows left out."""
+        """Return the state of these rows: repeated for beams, reordered, or without finished rows."""
+
+
+class Layer(nn.Module):
+    """A layer of an encoder or decoder, which sharded training (FSDP) may hold divided until it is used."""
+
+    uses_weights: ClassVar[tuple[str, ...]] = ()
+    """Methods besides `forward` that use the layer's weights, so that they must be whole when one is called."""
 
 
 class Seq2Seq(nn.Module):
@@ -49,11 +56,11 @@ class Seq2Seq(nn.Module):
 
     @abstractmethod
     def encode(self, source_BS: Tensor) -> Memory:
-        """Read the source."""
+        """Encode the source."""
 
     @abstractmethod
     def features(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:
-        """The decoder's output before the vocabulary, B, T, D. Target position i sees targets up to i."""
+        """Return the decoder's output before the projection, B, T, D. Position i depends on targets up to i."""
 
     @property
     @abstractmethod
@@ -62,24 +69,28 @@ class Seq2Seq(nn.Module):
 
     @property
     def vocabulary(self) -> int:
-        """How many tokens there are to choose from."""
+        """The size of the target vocabulary."""
         return len(self.projection_VD)
 
     def logits(self, features: Tensor) -> Tensor:
-        """Scores over the vocabulary."""
+        """Return the scores over the vocabulary."""
         return linear(features, self.projection_VD)
 
     @abstractmethod
     def start(self, memory: Memory, max_length: int) -> DecoderState:
-        """The state before the first target token. At most `max_length` tokens will follow."""
+        """Return the state before the first target token. At most `max_length` tokens will follow."""
 
     @abstractmethod
     def advance(self, tokens_BT: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
-        """Logits after each of T >= 1 further target tokens, and the new state.
+        """Return the logits after each of T >= 1 further target tokens, and the new state.
 
         The tokens may be a prefix, the one just chosen, or a block to verify.
         """
 
+    def deterministic_in_threads(self, precision: str) -> bool:
+        """Whether two threads that run micro-batches at once in training give the same bits every time."""
+        return True
+
     @abstractmethod
     def attentions(self, source_BS: Tensor, target_BT: Tensor) -> Attentions:
-        """Every attention weight of one pass, to look at."""
+        """Return every attention weight of one pass."""

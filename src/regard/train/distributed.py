@@ -17,6 +17,7 @@ from torch.distributed import PrefixStore, rendezvous  # type: ignore[attr-defin
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import UserError
+from regard.model.seq2seq import Layer
 
 if TYPE_CHECKING:
     from torch.distributed.tensor import DTensor
@@ -121,9 +122,8 @@ def spread(objective: nn.Module, world: World, sharding: str) -> nn.Module:
         if isinstance(module, nn.ModuleList):
             for layer in module:
                 fully_shard(layer)
-                for name in ("memory", "around", "after"):  # which use the layer's weights as forward does
-                    if hasattr(layer, name):
-                        register_fsdp_forward_method(layer, name)
+                for name in layer.uses_weights if isinstance(layer, Layer) else ():
+                    register_fsdp_forward_method(layer, name)
     fully_shard(objective)  # changes the module in place
     return objective
 

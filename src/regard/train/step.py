@@ -97,18 +97,13 @@ class Trainer:
         if config.moving_average is not None:
             self.average = {name: parameter.detach().clone() for name, parameter in self.parameters.items()}
         self.updates = self._counts(0)
-        self.threads = TwoThreads() if world.size == 1 and self._can_be_two(model) else None
+        self.threads = TwoThreads() if world.size == 1 and self._can_use_two_threads(model) else None
 
-    def _can_be_two(self, model: nn.Module) -> bool:
-        """Whether two threads can share the work: of an odd number of cores they would leave one idle.
-
-        torch's recurrent layers drop by torch's own generator, and autocast keeps one copy of their weights for all
-        threads; both would make the bits depend on which thread comes first.
-        """
+    def _can_use_two_threads(self, model: Seq2Seq) -> bool:
+        """Whether two threads can share the work: an odd number of cores would leave one idle."""
         if self.world.device.type != "cpu" or torch.get_num_threads() % 2 or self.config.compile:
             return False
-        recurrent = [layer for layer in model.modules() if isinstance(layer, nn.RNNBase)]
-        return not any(layer.dropout > 0.0 or self.config.precision == "bf16" for layer in recurrent)
+        return model.deterministic_in_threads(self.config.precision)
 
     def update(self, step: Step, number: int, asked: Callable[[], bool] = lambda: False) -> Update:
         """Gradients of all batches of the group, per token; then Adam (section 5.3). A bad gradient changes nothing."""

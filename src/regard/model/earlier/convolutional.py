@@ -33,7 +33,7 @@ from regard.model.embedding import Embedded
 from regard.model.kernels.dropout import Dropout
 from regard.model.kernels.linear import Linear
 from regard.model.masks import not_padding
-from regard.model.seq2seq import Attentions, DecoderState, Memory
+from regard.model.seq2seq import Attentions, DecoderState, Layer, Memory
 
 HALF = math.sqrt(0.5)
 
@@ -46,8 +46,10 @@ def windows(x_BPD: Tensor, positions: int, kernel: int, dilation: int = 1) -> Te
     return torch.cat([x_BPD[:, dilation * n : dilation * n + positions] for n in range(kernel)], dim=2)
 
 
-class GatedConvolution(nn.Module):
-    """(v(W [h_{i-k/2} ; …] + b) + h_i) · sqrt(0.5), with dropout on what the convolution sees (section 4)."""
+class GatedConvolution(Layer):
+    """(v(W [h_{i-k/2} ; …] + b) + h_i) · sqrt(0.5), with dropout on the convolution's input (section 4)."""
+
+    uses_weights = ("around", "after")
 
     def __init__(self, size: int, kernel: int, dropout: float) -> None:
         super().__init__()
@@ -73,7 +75,7 @@ class GatedConvolution(nn.Module):
         return (F.glu(self.convolution(window_BTC), dim=-1) + x_BTD) * HALF
 
 
-class AttentiveConvolution(nn.Module):
+class AttentiveConvolution(Layer):
     """A layer of the decoder: a gated convolution of what came before, then attention."""
 
     def __init__(self, size: int, kernel: int, dropout: float) -> None:

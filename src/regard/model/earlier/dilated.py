@@ -17,14 +17,14 @@ from torch import Tensor, nn
 
 from regard.config.model import DilatedConfig
 from regard.model.earlier.convolutional import windows
-from regard.model.earlier.stacked import Layer, Stacked
+from regard.model.earlier.stacked import Stacked, StackedLayer
 from regard.model.earlier.state import PastState
 from regard.model.embedding import initialise
 from regard.model.kernels.dropout import Dropout
 from regard.model.kernels.linear import Linear
 
 
-class DilatedBlock(Layer):
+class DilatedBlock(StackedLayer):
     """x + W_3 ReLU(LN(W_2 * ReLU(LN(W_1 ReLU(LN(x)))))), where * convolves k positions at a distance."""
 
     def __init__(self, size: int, kernel: int, dilation: int, dropout: float) -> None:

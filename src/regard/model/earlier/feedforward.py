@@ -9,12 +9,12 @@ Shapes: B sentences, S source positions, T target positions, P positions before 
 from torch import Tensor
 
 from regard.config.model import FeedForwardConfig
-from regard.model.earlier.stacked import Layer, Stacked
+from regard.model.earlier.stacked import Stacked, StackedLayer
 from regard.model.embedding import initialise
 from regard.model.layers import AddNorm, FeedForward
 
 
-class PositionLayer(Layer):
+class PositionLayer(StackedLayer):
     """The feed-forward network, the same at every position."""
 
     channels = reach = 0

@@ -131,6 +131,10 @@ class Recurrent(Embedded):
         encoded_BSD, _ = pad_packed_sequence(self.encoder(packed)[0], batch_first=True, total_length=source_BS.shape[1])
         return Memory(encoded_BSD, mask_BS)
 
+    def deterministic_in_threads(self, precision: str) -> bool:
+        """torch's cells drop by the generator that threads share, and autocast keeps one copy of weights for them all."""
+        return precision != "bf16" and not any(cells.dropout > 0.0 for cells in (self.encoder, self.decoder))
+
     def features(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:
         return self._decode(target_BT, self.start(self.encode(source_BS), target_BT.shape[1]))[0]
 

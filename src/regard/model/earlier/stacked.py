@@ -16,16 +16,17 @@ from regard.config.model import ModelConfig
 from regard.model.earlier.state import PastState, Shared
 from regard.model.embedding import Embedded
 from regard.model.masks import not_padding
-from regard.model.seq2seq import Attentions, DecoderState, Memory
+from regard.model.seq2seq import Attentions, DecoderState, Layer, Memory
 
 
-class Layer(nn.Module):
-    """What such a model is made of."""
+class StackedLayer(Layer):
+    """A layer of such a model."""
 
+    uses_weights = ("around", "after")
     channels: int
-    """The size of what a layer remembers of a position."""
+    """The size of what the state keeps of a position."""
     reach: int
-    """How many positions before its own it sees in the decoder."""
+    """How many earlier positions it sees in the decoder."""
 
     @abstractmethod
     def around(self, x_BSD: Tensor, mask_BS1: Tensor) -> Tensor:
@@ -40,11 +41,17 @@ class Stacked(Embedded):
     """An encoder and a decoder of such layers, with a last norm for each where their layers leave one to do."""
 
     def __init__(
-        self, config: ModelConfig, encoder: Iterable[Layer], decoder: Iterable[Layer], *, positions: str, norm: bool
+        self,
+        config: ModelConfig,
+        encoder: Iterable[StackedLayer],
+        decoder: Iterable[StackedLayer],
+        *,
+        positions: str,
+        norm: bool,
     ) -> None:
         super().__init__(config, positions=positions)
-        self.encoder: Sequence[Layer] = nn.ModuleList(encoder)  # type: ignore[assignment]  # it forgets the kind
-        self.decoder: Sequence[Layer] = nn.ModuleList(decoder)  # type: ignore[assignment]
+        self.encoder: Sequence[StackedLayer] = nn.ModuleList(encoder)  # type: ignore[assignment]  # it forgets the kind
+        self.decoder: Sequence[StackedLayer] = nn.ModuleList(decoder)  # type: ignore[assignment]
         self.encoder_norm = nn.LayerNorm(config.d_model) if norm else nn.Identity()
         self.decoder_norm = nn.LayerNorm(config.d_model) if norm else nn.Identity()
 
