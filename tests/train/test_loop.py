@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import torch
 from regard.config import Config
 from regard.data.prepared import Prepared
 from regard.errors import Failed, Interrupted, UserError
-from regard.files import one_writer, sha256
+from regard.files import sha256
 from regard.model.saved import load_model
 from regard.presets import read
 from regard.train import checkpoint
@@ -23,7 +24,7 @@ from regard.train.averaging import average_run, best_of_run
 from regard.train.history import read_history
 from regard.train.log import Record, records
 from regard.train.loop import Silence, train
-from regard.train.run import record, settle
+from regard.train.run import record, run_writer, settle
 from regard.train.step import Trainer, Update
 
 
@@ -321,8 +322,48 @@ def test_fine_tuning_another_size_is_refused(unbroken: Path, config: Config, dat
 
 
 def test_two_writers_are_refused(config: Config, data: Prepared, tmp_path: Path) -> None:
-    with one_writer(tmp_path / "run"), pytest.raises(UserError, match="another regard process"):
+    with run_writer(tmp_path / "run"), pytest.raises(UserError, match="another regard process is training.*--out"):
         train(settle(config, data), data, tmp_path / "run")
+    assert not (tmp_path / "run").exists(), "neither had begun"
+
+
+def test_the_lock_stands_inside_the_run(config: Config, data: Prepared, tmp_path: Path) -> None:
+    """So that a process that has the folder mounted in another place finds it."""
+    seen: list[list[str]] = []
+
+    class Looking(Silence):
+        def step(self, number: int, update: Update) -> None:
+            seen.append(sorted(path.name for path in (*tmp_path.iterdir(), *(tmp_path / "run").glob(".*"))))
+
+    train(settle(changed(config, steps=1), data), data, tmp_path / "run", observer=Looking())
+    assert seen == [[".run.toml.lock", "run"]] and not list((tmp_path / "run").glob(".*"))
+
+
+SECOND_MOUNT = """
+import sys
+from pathlib import Path
+from regard.train.run import run_writer
+with run_writer(Path(sys.argv[1])):
+    print("in")
+"""
+
+
+def test_two_writers_by_two_mounts_are_refused(tmp_path: Path) -> None:
+    """As two containers have it that share one volume."""
+    volume, other = tmp_path / "a" / "run", tmp_path / "b" / "run"
+    volume.mkdir(parents=True)
+    other.mkdir(parents=True)
+    script = 'mount --bind "$1" "$2" && exec "$3" -c "$4" "$2"'
+    command = ["unshare", "-m", "sh", "-c", script, "sh", str(volume), str(other), sys.executable]
+    if (
+        shutil.which("unshare") is None
+        or subprocess.run([*command, "pass"], check=False, capture_output=True).returncode
+    ):
+        pytest.skip("may not mount here")
+    with run_writer(volume):
+        refused = subprocess.run([*command, SECOND_MOUNT], check=False, capture_output=True, text=True)
+    assert refused.returncode != 0 and "another regard process is training in this folder" in refused.stderr
+    assert subprocess.run([*command, SECOND_MOUNT], check=True, capture_output=True, text=True).stdout == "in\n"
 
 
 def test_early_stopping(config: Config, data: Prepared, tmp_path: Path) -> None:

@@ -17,14 +17,14 @@ from regard.config import Config, ModelConfig
 from regard.data.batches import WINDOW, Batches, Step
 from regard.data.prepared import Prepared
 from regard.errors import Failed, Interrupted, UserError
-from regard.files import one_writer, whole_directory
+from regard.files import disk_mistakes, whole_directory
 from regard.train import checkpoint
 from regard.train.card import card
 from regard.train.checkpoint import Belongings, Progress
 from regard.train.distributed import World, join
 from regard.train.interrupt import Asked, listening
 from regard.train.log import Log, Record
-from regard.train.run import CHECKPOINTS, LOG, MODEL, begin, fingerprint, record, subword_files
+from regard.train.run import CHECKPOINTS, LOG, MODEL, RUN, begin, fingerprint, record, run_writer, subword_files
 from regard.train.step import Trainer, Update, knows_bf16
 from regard.train.validation import Validator, check_validation, validation_losses
 
@@ -85,12 +85,15 @@ def _trained(
         run = _Run(config, data, out, world, asked, validator, observer)
         if weights is not None:
             run.trainer.check(weights)
-        elif config.start and (fresh or not checkpoint.steps(out / CHECKPOINTS)):
-            raise UserError(f"{out}: this run fine-tunes a model ({config.start}); give it with --from")
 
         def claim() -> Mapping[str, object]:
-            held.enter_context(one_writer(out))
-            return begin(out, config, fresh=fresh)
+            with disk_mistakes(out):
+                held.enter_context(run_writer(out))
+                if (out / RUN).exists():
+                    checkpoint.mend(out / CHECKPOINTS)
+                if weights is None and config.start and (fresh or not checkpoint.steps(out / CHECKPOINTS)):
+                    raise UserError(f"{out}: this run fine-tunes a model ({config.start}); give it with --from")
+                return begin(out, config, fresh=fresh)
 
         changes = _agree(world, claim)
         with closing(run), run.lost_others_told():
@@ -146,7 +149,7 @@ class _Run:
                 "train.precision=bf16: this processor has no bfloat16 instructions, so steps take many times as long "
                 "as in float32; a new run without it would end sooner"
             )
-        found = checkpoint.newest(self.checkpoints, self.observer.warn, clean=self.world.first)
+        found = checkpoint.newest(self.checkpoints, self.observer.warn)
         if found is not None:
             if found.progress.data != self.progress.data:
                 raise UserError(
