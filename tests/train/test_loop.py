@@ -442,6 +442,40 @@ def test_the_best_of_a_moving_average(config: Config, data: Prepared, tmp_path: 
         assert all(torch.equal(weights[name], tensor) for name, tensor in expected.items())
 
 
+def test_the_average_of_a_moving_average_is_what_training_writes(
+    config: Config, data: Prepared, tmp_path: Path
+) -> None:
+    run, warnings = tmp_path / "run", list[str]()
+    model = train(settle(changed(config, moving_average=0.5), data), data, run)
+    for name, last in (("default", None), ("one", 1)):
+        assert average_run(run, tmp_path / name, last, warnings.append) == [12] and not warnings
+        assert sha256(tmp_path / name / "model.safetensors") == sha256(model / "model.safetensors")
+    last = checkpoint.folder(run / "checkpoints", 12)
+    assert sha256(model / "model.safetensors") != sha256(last / "model.safetensors"), "these are the raw weights"
+    assert average_run(run, tmp_path / "two", 2, warnings.append) == [8, 12]
+    parts = [checkpoint.load(checkpoint.folder(run / "checkpoints", step)).tensors for step in (8, 12)]
+    for name, tensor in load_model(tmp_path / "two").model.state_dict().items():
+        torch.testing.assert_close(tensor, (parts[0][f"average.{name}"] + parts[1][f"average.{name}"]) / 2)
+    assert "mean of the moving averages at the checkpoints: run, step 8, 12" in (tmp_path / "two/README.md").read_text()
+
+
+def test_the_average_without_a_number_is_what_training_writes(unbroken: Path, tmp_path: Path) -> None:
+    warnings: list[str] = []
+    assert average_run(unbroken, tmp_path / "averaged", None, warnings.append) == [8, 12] and not warnings
+    assert sha256(tmp_path / "averaged" / "model.safetensors") == sha256(unbroken / "model" / "model.safetensors")
+
+
+def test_the_best_is_found_where_the_newest_checkpoint_is_broken(by_bleu: Path, tmp_path: Path) -> None:
+    (checkpoint.folder(by_bleu / "checkpoints", 20) / "training.json").write_text("{}")
+    warnings: list[str] = []
+    assert best_of_run(by_bleu, tmp_path / "best", warnings.append) == 8
+    assert len(warnings) == 1 and "step-00000020" in warnings[0]
+    for path in (by_bleu / "checkpoints").glob("*/training.json"):
+        path.write_text("{}")
+    with pytest.raises(UserError, match="none of its checkpoints is valid; restore one"):
+        best_of_run(by_bleu, tmp_path / "none", warnings.append)
+
+
 def test_there_is_no_best_before_a_validation(config: Config, data: Prepared, tmp_path: Path) -> None:
     with pytest.raises(Interrupted):
         train(settle(config, data), data, tmp_path / "run", observer=Watcher(2))

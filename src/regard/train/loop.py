@@ -19,6 +19,7 @@ from regard.data.prepared import Prepared
 from regard.errors import Failed, Interrupted, UserError
 from regard.files import disk_mistakes, whole_directory
 from regard.train import checkpoint
+from regard.train.averaging import final_count
 from regard.train.card import card
 from regard.train.checkpoint import Belongings, Progress
 from regard.train.distributed import World, join
@@ -208,9 +209,9 @@ class _Run:
         path, settings = self.out / MODEL, self.config.train
         moving = settings.moving_average is not None
         if self.world.first:
-            last = checkpoint.last_regular(self.checkpoints, settings.checkpoint_every, settings.average_last)
+            last = checkpoint.last_regular(self.checkpoints, settings.checkpoint_every, final_count(self.config))
             best = self.progress.best_step if settings.final == "best" else None
-            chosen = [best] if best is not None else last[-1:] if moving else last
+            chosen = [best] if best is not None else last
             weights, used = checkpoint.mean(self.checkpoints, chosen, self.observer.warn, moving=moving)
             text = card(self.config, self.data, used, self.out / LOG)
             with checkpoint.disk_room(path, self.checkpoints), whole_directory(path, replace=True) as temporary:
