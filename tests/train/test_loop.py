@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -302,9 +303,37 @@ def test_no_valid_checkpoint_is_not_a_fresh_start(unbroken: Path, config: Config
     assert (unbroken / "log.jsonl").read_text() == log
 
 
-def test_learned_positions_are_checked_before_the_first_step(config: Config, data: Prepared, tmp_path: Path) -> None:
-    model = config.model.model_copy(update={"positions": "learned", "max_length": 5})
-    with pytest.raises(UserError, match="but 5 learned positions; set model.max_length=[0-9]+"):
+def test_over_long_pairs_are_left_out_told_and_logged(config: Config, data: Prepared, tmp_path: Path) -> None:
+    lengths = data.train[0].lengths(np.arange(len(data.train[0])))
+    longest = np.sort(np.maximum(*lengths) + 1)
+    config = settle(changed(config, steps=2, batch_tokens=int(longest[-1]) - 1), data)
+    count, watcher = int(np.count_nonzero(longest > config.train.batch_tokens)), Watcher()
+    train(config, data, tmp_path / "run", observer=watcher)
+    (told,) = watcher.warnings
+    assert told.startswith(f"train-0: {count} pair") and f"train.batch_tokens={longest[-1] - 1} allows" in told
+    assert f"the longest has {longest[-1]}" in told
+    assert events(tmp_path / "run", "begin")[0]["too_long"] == {"train-0": count}
+
+
+def test_texts_beyond_learned_positions_are_left_out(config: Config, data: Prepared, tmp_path: Path) -> None:
+    model = config.model.model_copy(update={"positions": "learned", "max_length": 12})
+    learned, watcher = settle(config.model_copy(update={"model": model}), data), Watcher()
+    train(learned, data, tmp_path / "run", observer=watcher)
+    assert data.valid is not None and len(watcher.warnings) == 2
+    counts = {
+        name: int(np.count_nonzero(np.maximum(*split.lengths(np.arange(len(split)))) + 1 > 12))
+        for name, split in (("train-0", data.train[0]), ("valid", data.valid))
+    }
+    assert all(count > 1 for count in counts.values())
+    assert events(tmp_path / "run", "begin")[0]["too_long"] == counts
+    assert watcher.warnings[1].startswith(
+        f"valid: {counts['valid']} pairs are left out, with more tokens than model.max"
+    )
+
+
+def test_learned_positions_too_few_for_any_text(config: Config, data: Prepared, tmp_path: Path) -> None:
+    model = config.model.model_copy(update={"positions": "learned", "max_length": 2})
+    with pytest.raises(UserError, match="all 534 training pairs have a text of 4 or more tokens"):
         train(settle(config.model_copy(update={"model": model}), data), data, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

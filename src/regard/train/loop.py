@@ -9,12 +9,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import Protocol
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from regard.config import Config, ModelConfig
-from regard.data.batches import WINDOW, Batches, Step
+from regard.config import Config
+from regard.data.batches import Batches, Step
 from regard.data.prepared import Prepared
 from regard.errors import Failed, Interrupted, UserError
 from regard.files import disk_mistakes, whole_directory
@@ -24,6 +23,7 @@ from regard.train.card import card
 from regard.train.checkpoint import Belongings, Progress
 from regard.train.distributed import World, join
 from regard.train.interrupt import Asked, listening
+from regard.train.lengths import check_lengths, longest, tell
 from regard.train.log import Log, Record
 from regard.train.run import CHECKPOINTS, LOG, MODEL, RUN, begin, fingerprint, record, run_writer, subword_files
 from regard.train.step import Trainer, Update, knows_bf16
@@ -138,8 +138,10 @@ class _Run:
         self.trainer = Trainer(config.model, config.train, world)
         if config.model.next_word:
             self.trainer.mark_words(*data.word_beginnings)
-        self.batches = Batches(data.train, batch_tokens=config.train.batch_tokens, seed=config.train.seed)
-        _check_positions(config.model, data)
+        self.longest = longest(config.model)
+        settings = config.train
+        self.batches = Batches(data.train, batch_tokens=settings.batch_tokens, seed=settings.seed, longest=self.longest)
+        self.too_long = check_lengths(config, data, self.batches)
         self.progress = Progress(data=fingerprint(data.directory))
         self.log: Log | None = None
 
@@ -169,8 +171,11 @@ class _Run:
             with checkpoint.disk_room(self.out, self.checkpoints):
                 record(self.out, self.config)
                 self.log = Log(self.out / LOG, self.progress.step, owed=self.progress.owed)
+        tell(self.too_long, self.config, self.observer.warn)
         event = "begin" if found is None else "resume"
-        self._record({"event": event, "steps": self.config.train.steps, "processes": self.world.size, **changes})
+        left_out = {"too_long": {name: left.pairs for name, left in self.too_long.items()}} if self.too_long else {}
+        started = {"event": event, "steps": self.config.train.steps, "processes": self.world.size}
+        self._record({**started, **left_out, **changes})
 
     def go(self) -> None:
         """The training loop."""
@@ -291,7 +296,9 @@ class _Run:
             return
         settings, now = self.config.train, self.progress
         objective = self.trainer.scored(undivided=self.validator is not None)
-        loss, nll = validation_losses(objective, self.data.valid, settings.batch_tokens, self.world.device)
+        loss, nll = validation_losses(
+            objective, self.data.valid, settings.batch_tokens, self.world.device, self.longest
+        )
         figures: dict[str, float | str] = {}
         if self.validator is not None and self.world.first:
             figures = dict(self.validator(objective.model))
@@ -335,21 +342,6 @@ class _Run:
         if self.log is not None:
             self.log.append(record)
             self.observer.record(record)
-
-
-def _check_positions(model: ModelConfig, data: Prepared) -> None:
-    """Refuse data with texts that a model with learned positions could never read, before the first step."""
-    if not model.bounded:
-        return
-    for split in (*data.train, *([] if data.valid is None else [data.valid])):
-        for first in range(0, len(split), WINDOW):
-            lengths = split.lengths(np.arange(first, min(first + WINDOW, len(split))))
-            longest = max(int(side.max()) for side in lengths) + 1
-            if longest > model.max_length:
-                raise UserError(
-                    f"{data.directory}: has texts of {longest} tokens, but {model.max_length} learned positions; "
-                    f"set model.max_length={longest}, or prepare with a smaller --max-characters"
-                )
 
 
 def _memory_mb(device: torch.device) -> float:
