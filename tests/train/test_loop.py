@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import torch
 from regard.config import Config
 from regard.data.prepared import Prepared
 from regard.errors import Failed, Interrupted, UserError
-from regard.files import sha256
+from regard.files import sha256, write_manifest
 from regard.model.saved import load_model
 from regard.presets import read
 from regard.train import checkpoint
@@ -208,6 +209,63 @@ def test_other_data_is_refused(unbroken: Path, config: Config, data: Prepared, m
         train(settle(config, data), data, unbroken)
 
 
+@pytest.mark.parametrize(
+    ("section", "key", "value"), [("train", "seed", 9), ("model", "d_ff", 48), ("train", "moving_average", 0.9)]
+)
+def test_a_checkpoint_of_another_run_is_refused(
+    unbroken: Path, config: Config, data: Prepared, tmp_path: Path, section: str, key: str, value: object
+) -> None:
+    other = config.model_copy(update={section: getattr(config, section).model_copy(update={key: value})})
+    other = changed(other, steps=16, checkpoint_every=16)
+    train(settle(other, data), data, tmp_path / "other")
+    shutil.copytree(tmp_path / "other/checkpoints/step-00000016", unbroken / "checkpoints/step-00000016")
+    sentence = "step-00000016: a checkpoint of another run .* there and .* here.; move it out of this folder"
+    with pytest.raises(UserError, match=sentence) as caught:
+        train(settle(changed(config, steps=20), data), data, unbroken)
+    assert f"{section}." in str(caught.value)
+    (unbroken / "checkpoints/step-00000016/run.toml").unlink()  # as one made by hand
+    write_manifest(unbroken / "checkpoints/step-00000016")
+    if key == "d_ff":
+        with pytest.raises(UserError, match="another run .*feed_forward.* is 48.*there and 32.* here"):
+            train(settle(changed(config, steps=20), data), data, unbroken)
+
+
+def test_another_environment_is_told_and_logged(unbroken: Path, config: Config, data: Prepared, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    for threads, stop in ((2, 5), (1, 0)):
+        watcher, before = Watcher(stop), torch.get_num_threads()
+        torch.set_num_threads(threads)
+        try:
+            with pytest.raises(Interrupted) if stop else nullcontext():
+                train(settle(config, data), data, run, observer=watcher)
+        finally:
+            torch.set_num_threads(before)
+        if stop:
+            assert not watcher.warnings
+    (told,) = watcher.warnings
+    assert "threads was 2 and is 1; the run goes on, but may not end with the same bits" in told
+    (resumed,) = events(run, "resume")
+    assert resumed["environment.threads"] == [2, 1] and "environment.torch" not in resumed
+    recorded = checkpoint.load(checkpoint.folder(run / "checkpoints", 12)).progress.environment
+    assert recorded["threads"] == 1 and recorded["torch"] == torch.__version__
+    assert recorded["instructions"] == torch.backends.cpu.get_cpu_capability() and recorded["processor"]
+
+
+def test_the_same_environment_is_no_matter(config: Config, data: Prepared, tmp_path: Path) -> None:
+    watcher = Watcher(2)
+    with pytest.raises(Interrupted):
+        train(settle(config, data), data, tmp_path / "run", observer=watcher)
+    train(settle(config, data), data, tmp_path / "run", observer=watcher)
+    assert not watcher.warnings
+    path = checkpoint.folder(tmp_path / "run" / "checkpoints", 12)
+    values = json.loads((path / "training.json").read_text())
+    del values["environment"]  # as an earlier version wrote it
+    (path / "training.json").write_text(json.dumps(values))
+    write_manifest(path)
+    train(settle(changed(config, steps=13), data), data, tmp_path / "run", observer=watcher)
+    assert not watcher.warnings
+
+
 def test_a_folder_that_is_no_run_is_left_alone(config: Config, data: Prepared, tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("x")
     with pytest.raises(UserError, match="is not a run"):
@@ -370,6 +428,7 @@ def test_the_lock_stands_inside_the_run(config: Config, data: Prepared, tmp_path
 
 SECOND_MOUNT = """
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from regard.train.run import run_writer
 with run_writer(Path(sys.argv[1])):

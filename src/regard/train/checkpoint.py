@@ -1,8 +1,9 @@
 """Checkpoints: a saved model plus all that the next step depends on. Whole or absent; the newest valid one counts.
 
 `checkpoints/step-00001000/` holds what a model's folder holds, so that anything can load it, and besides
-`training.safetensors` (Adam's moments, the moving average), `training.json` (where the run is) and `run.toml` (all
-settings). Random numbers need no record: each batch's are a function of the run's seed and the batch's place.
+`training.safetensors` (Adam's moments, the moving average), `training.json` (where the run is; versions, machine and
+threads) and `run.toml` (all settings). Random numbers need no record: each batch's are a function of the run's seed and
+the batch's place.
 """
 
 import errno
@@ -66,6 +67,8 @@ class Progress:
     """Sums since the last line of the log."""
     data: str = ""
     """Checksum of the data's manifest."""
+    environment: dict[str, str | int] = field(default_factory=dict)
+    """What else decides the bits; see environment.py."""
 
 
 @dataclass(frozen=True)

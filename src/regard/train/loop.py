@@ -22,12 +22,28 @@ from regard.train.averaging import final_count
 from regard.train.card import card
 from regard.train.checkpoint import Belongings, Progress
 from regard.train.distributed import World, join
+from regard.train.environment import differences, environment
 from regard.train.interrupt import Asked, listening
 from regard.train.lengths import check_lengths, longest, tell
 from regard.train.log import Log, Record
-from regard.train.run import CHECKPOINTS, LOG, MODEL, RUN, begin, fingerprint, record, run_writer, subword_files
+from regard.train.run import (
+    CHECKPOINTS,
+    LOG,
+    MODEL,
+    RUN,
+    another_run,
+    begin,
+    check_own,
+    fingerprint,
+    record,
+    run_writer,
+    subword_files,
+)
 from regard.train.step import Trainer, Update, knows_bf16
 from regard.train.validation import Validator, check_validation, validation_losses
+
+
+DIVERGED = 10  # times the loss of a uniform guess, which no model that can still learn comes near
 
 
 class Observer(Protocol):
@@ -142,7 +158,7 @@ class _Run:
         settings = config.train
         self.batches = Batches(data.train, batch_tokens=settings.batch_tokens, seed=settings.seed, longest=self.longest)
         self.too_long = check_lengths(config, data, self.batches)
-        self.progress = Progress(data=fingerprint(data.directory))
+        self.progress = Progress(data=fingerprint(data.directory), environment=environment(world))
         self.log: Log | None = None
 
     def resume(self, weights: Mapping[str, Tensor] | None, changes: Mapping[str, object]) -> None:
@@ -154,13 +170,7 @@ class _Run:
             )
         found = checkpoint.newest(self.checkpoints, self.observer.warn)
         if found is not None:
-            if found.progress.data != self.progress.data:
-                raise UserError(
-                    f"{self.data.directory}: not the data that {self.out} was trained on; "
-                    "give that data, choose another --out, or start over with --fresh"
-                )
-            self.progress = found.progress
-            self.trainer.restore(found.weights, found.tensors, found.progress.updates)
+            changes = {**changes, **self._restore(found)}
         elif weights is not None:
             self.trainer.begin_with(weights)
         if self.world.total([float(self.progress.step)])[0] != self.progress.step * self.world.size:
@@ -176,6 +186,28 @@ class _Run:
         left_out = {"too_long": {name: left.pairs for name, left in self.too_long.items()}} if self.too_long else {}
         started = {"event": event, "steps": self.config.train.steps, "processes": self.world.size}
         self._record({**started, **left_out, **changes})
+
+    def _restore(self, found: checkpoint.Checkpoint) -> Mapping[str, object]:
+        """Take over a checkpoint of this run. Returns what of the environment changed since, which is told, too."""
+        path = checkpoint.folder(self.checkpoints, found.progress.step)
+        check_own(path, self.config)
+        if found.progress.data != self.progress.data:
+            raise UserError(
+                f"{self.data.directory}: not the data that {self.out} was trained on; "
+                "give that data, choose another --out, or start over with --fresh"
+            )
+        if difference := self.trainer.mismatch(found.weights, found.tensors):
+            raise another_run(path, difference)
+        self.trainer.restore(found.weights, found.tensors, found.progress.updates)
+        here = self.progress.environment
+        self.progress = replace(found.progress, environment=here)
+        changes = differences(found.progress.environment, here)
+        if changes and self.progress.step < self.config.train.steps:
+            told = ", ".join(f"{name} was {before} and is {now}" for name, (before, now) in changes.items())
+            self.observer.warn(
+                f"{self.out}: {told}; the run goes on, but may not end with the same bits as without that"
+            )
+        return {f"environment.{name}": change for name, change in changes.items()}
 
     def go(self) -> None:
         """The training loop."""
@@ -289,6 +321,20 @@ class _Run:
         }
         self._record(record)
         self.progress = replace(self.progress, window={})
+        if taken:
+            self._check_divergence("training loss", nll)
+
+    def _check_divergence(self, what: str, nll: float) -> None:
+        """Stop a run that has become far worse than a model that gives every token the same probability."""
+        uniform = math.log(self.config.model.vocabulary)
+        if not nll <= DIVERGED * uniform:  # which is true of what is no number, too
+            last = checkpoint.steps(self.checkpoints)
+            kept = f"the checkpoint of step {last[-1]} is intact" if last else "there is no checkpoint yet"
+            raise Failed(
+                f"{self.out}: diverged: at step {self.progress.step} the {what} is {nll:.4g} nats a token, where a model "
+                f"that has learned nothing has {uniform:.2f}; {kept}; begin a new run, or start over with --fresh, with "
+                "a lower learning rate (train.peak_rate), a longer warmup or train.clip=1"
+            )
 
     def _validate(self) -> None:
         """Loss and perplexity on the validation set, and whatever else was asked for."""
@@ -318,6 +364,8 @@ class _Run:
         perplexity = math.exp(min(nll, 700.0))
         record = {"event": "validation", "loss": loss, "nll": nll, "perplexity": perplexity, "best": better}
         self._record({**record, **figures})
+        if now.step >= settings.steps:  # a bad one on the way may pass; the run's result may not be bad
+            self._check_divergence("validation loss", nll)
 
     def _stale(self) -> bool:
         patience = self.config.train.patience

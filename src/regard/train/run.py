@@ -103,8 +103,7 @@ def begin(run: Path, config: Config, *, fresh: bool) -> dict[str, tuple[Any, Any
             (run / name).unlink(missing_ok=True)
     if not (run / RUN).exists():
         return {}
-    before, after = _flat(read(run / RUN)), _flat(config)
-    changes = {key: (before.get(key), after.get(key)) for key in after if before.get(key) != after.get(key)}
+    changes = _changes(read(run / RUN), config)
     refused = sorted(set(changes) - MAY_CHANGE)
     if refused:
         old, new = changes[refused[0]]
@@ -113,6 +112,25 @@ def begin(run: Path, config: Config, *, fresh: bool) -> dict[str, tuple[Any, Any
             "set it back, choose another --out, or start over with --fresh"
         )
     return changes
+
+
+def check_own(path: Path, config: Config) -> None:
+    """Refuse a checkpoint whose settings are those of another run."""
+    changes = _changes(read(path / RUN), config) if (path / RUN).exists() else {}
+    for key in sorted(set(changes) - MAY_CHANGE):
+        there, here = changes[key]
+        raise another_run(path, f"{key} is {there} there and {here} here")
+
+
+def another_run(path: Path, difference: str) -> UserError:
+    return UserError(
+        f"{path}: a checkpoint of another run ({difference}); move it out of this folder, or start over with --fresh"
+    )
+
+
+def _changes(before: Config, after: Config) -> dict[str, tuple[Any, Any]]:
+    old, new = _flat(before), _flat(after)
+    return {key: (old.get(key), new.get(key)) for key in new if old.get(key) != new.get(key)}
 
 
 def _remove(folder: Path) -> None:

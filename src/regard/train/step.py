@@ -272,19 +272,34 @@ class Trainer:
 
     def tensors(self) -> dict[str, Tensor]:
         """Everything but the weights that the next step depends on, by name, for the first process. All must ask."""
-        groups = {**self.moments, **({} if self.average is None else {"average": self.average})}
-        every = {f"{kind}.{name}": tensor for kind, group in groups.items() for name, tensor in group.items()}
+        groups = self._groups().items()
+        every = {f"{kind}.{name}": tensor for kind, group in groups for name, tensor in group.items()}
         return gathered(every, self.world)
+
+    def _groups(self) -> dict[str, dict[str, Tensor]]:
+        """Adam's moments, and the moving average if there is one."""
+        return {**self.moments, **({} if self.average is None else {"average": self.average})}
 
     def weights(self) -> dict[str, Tensor]:
         """The model's weights, by name, for the first process. All must ask."""
         return gathered({name: parameter.detach() for name, parameter in self.parameters.items()}, self.world)
 
+    def mismatch(self, weights: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> str | None:
+        """The first of what restore needs that is absent or of another size, in words."""
+        needed: list[tuple[str, Tensor | None, Tensor]] = [
+            (name, weights.get(name), ours) for name, ours in self.parameters.items()
+        ]
+        for kind, group in self._groups().items():
+            needed += [(f"{kind}.{name}", tensors.get(f"{kind}.{name}"), ours) for name, ours in group.items()]
+        for name, theirs, ours in needed:
+            if theirs is None or theirs.shape != ours.shape:
+                return f"{name} is {_size(theirs)} there and {_size(ours)} here"
+        return None
+
     def restore(self, weights: dict[str, Tensor], tensors: dict[str, Tensor], steps_taken: int) -> None:
         """Go on from what an earlier process saved, whatever its number of processes was."""
         fill(self.parameters, weights)
-        groups = {**self.moments, **({} if self.average is None else {"average": self.average})}
-        for kind, group in groups.items():
+        for kind, group in self._groups().items():
             fill(group, {name: tensors[f"{kind}.{name}"] for name in group})
         self.updates = self._counts(steps_taken)
 
