@@ -26,7 +26,7 @@ from regard.model.bundled import located
 
 CLIENTS = (1, 8, 64)
 OVERLOAD = 10  # times the clients at which nothing more is gained
-LONG_SENTENCES = 80  # in a long text, of about 4,000 characters
+LONG_SENTENCES = 50  # in a long text, of about 3,500 characters
 HEAD = "POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 WHO = (
     "My brother",

@@ -12,7 +12,7 @@ from regard.decode.translator import Options
 from regard.documents import html
 from regard.documents.segment import Translated, rebuild, segments
 from regard.serve.keys import new_key, read_keys
-from regard.serve.workshop import _others
+from regard.serve.service import _others
 
 TEXT = "The old woman sees 12 apples. 사과를 봅니다!\n\n  Der junge Mann 👩\u200d👧 שלום e\u0301 "
 TOO_LONG = "Invalid request: request"
@@ -203,7 +203,7 @@ def test_a_file_is_charged_by_its_characters(folders: dict[str, str], tmp_path: 
     with running(folders["en-de"], keys=read_keys(tmp_path / "keys.txt"), quota=20) as served:
         fields, file = {"source": "en", "target": "en", "api_key": key}, ("a.txt", "사과를 봅니다.\n".encode())
         assert served.post_multipart("/translate_file", fields, {"file": file}).status == 200
-        assert served.desk.used["me"] == len("사과를 봅니다.\n")
+        assert served.state.used["me"] == len("사과를 봅니다.\n")
         assert served.post_multipart("/translate_file", fields, {"file": file}).status == 200
         refused = served.post_multipart("/translate_file", fields, {"file": file})
         assert (refused.status, refused.json) == (403, {"error": "The quota of this API key is used up"})

@@ -15,9 +15,9 @@ from threading import Condition, Event, Thread
 
 from regard.decode.engines import Engine, Progress, Request, quiet
 from regard.decode.hypothesis import Hypothesis
+from regard.serve.cancellation import CancellationToken
 from regard.serve.metrics import Metrics
 from regard.serve.refused import busy, gone
-from regard.serve.ticket import Ticket
 
 POLL = 0.02  # seconds between two looks whether there is room
 LAST_SECONDS = 2.0  # for all batches that are being searched when all is closed
@@ -30,7 +30,7 @@ class Job:
     engine: Engine
     request: Request
     sources: Sequence[Sequence[int]]
-    ticket: Ticket
+    cancellation: CancellationToken
     found: list[list[Hypothesis]] = field(init=False)
     waiting: deque[int] = field(init=False)
     """The numbers of the sources that nobody has begun with."""
@@ -81,12 +81,12 @@ class Batcher:
             thread.start()
 
     def search(
-        self, engine: Engine, sources: Sequence[Sequence[int]], request: Request, ticket: Ticket
+        self, engine: Engine, sources: Sequence[Sequence[int]], request: Request, cancellation: CancellationToken
     ) -> list[list[Hypothesis]]:
         """What the engine finds, in others' company; Refused if too many wait, or it takes too long."""
         found: list[list[Hypothesis]] = []
         while len(found) < len(sources):
-            job = Job(engine, request, self._portion(sources, len(found)), ticket)
+            job = Job(engine, request, self._portion(sources, len(found)), cancellation)
             self._admit(job)
             job.done.wait()
             with self._changed:
@@ -109,13 +109,13 @@ class Batcher:
         cost = sum(map(job.tokens, job.waiting))
         with self._changed:
             while self.closed or (self.tokens and self.tokens + cost > self.queue_tokens):
-                if self.closed or not job.ticket.begun:
+                if self.closed or not job.cancellation.begun:
                     self.metrics.refused.labels("queue").inc()
                     raise busy()
-                if job.ticket.given_up:
+                if job.cancellation.cancelled:
                     raise gone()
                 self._changed.wait(POLL)
-            job.ticket.begun = True
+            job.cancellation.begun = True
             self.jobs.append(job)
             self.begun.add(job)
             self._count(cost)
@@ -211,7 +211,7 @@ class Batcher:
 
     def _drop(self) -> None:
         """Take out what nobody waits for any longer."""
-        for job in [job for job in self.jobs if job.error is not None or job.ticket.given_up]:
+        for job in [job for job in self.jobs if job.error is not None or job.cancellation.cancelled]:
             self.jobs.remove(job)
             self._count(-sum(map(job.tokens, job.waiting)))
             self.metrics.dropped.inc(len(job.waiting))
@@ -225,12 +225,12 @@ class Batcher:
 class Queued:
     """An engine that one request uses: it waits in the queue for the engine behind."""
 
-    def __init__(self, batcher: Batcher, engine: Engine, ticket: Ticket) -> None:
-        self.batcher, self.engine, self.ticket = batcher, engine, ticket
+    def __init__(self, batcher: Batcher, engine: Engine, cancellation: CancellationToken) -> None:
+        self.batcher, self.engine, self.cancellation = batcher, engine, cancellation
 
     def search(
         self, sources: Sequence[Sequence[int]], request: Request, progress: Progress = quiet
     ) -> list[list[Hypothesis]]:
-        found = self.batcher.search(self.engine, sources, request, self.ticket)
+        found = self.batcher.search(self.engine, sources, request, self.cancellation)
         progress(len(sources))
         return found

@@ -9,12 +9,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from regard import __version__
-from regard.serve.desk import Desk
 from regard.serve.languages import pattern
+from regard.serve.state import AppState
 
 Schema = dict[str, Any]
-Handler = Callable[[Desk, Request], Awaitable[Response]]
-ALWAYS = (408, 413, 421)  # what the guard may say to any request
+Handler = Callable[[AppState, Request], Awaitable[Response]]
+ALWAYS = (408, 413, 421)  # what the middleware may answer to any request
 FORMS = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
 KEY = "DeepL-Auth-Key"
 REASONS = {

@@ -13,8 +13,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from regard.errors import UserError
 from regard.serve.app import create_app
-from regard.serve.desk import Desk
 from regard.serve.hosts import names
+from regard.serve.state import AppState
 
 BACKLOG = 2048  # connections that wait to be taken
 LONGEST_HEAD = 64 << 10  # bytes of a request line and its headers; a query string may hold a text
@@ -24,9 +24,9 @@ PART = 64 << 10  # bytes of an answer that a client must take in time
 class Server(uvicorn.Server):
     """A server that says it is not ready, finishes what it has begun, and then stops listening."""
 
-    def __init__(self, config: uvicorn.Config, desk: Desk) -> None:
+    def __init__(self, config: uvicorn.Config, state: AppState) -> None:
         super().__init__(config)
-        self.desk = desk
+        self.state = state
         self.asked: float | None = None
         """When it was asked to stop."""
 
@@ -35,19 +35,19 @@ class Server(uvicorn.Server):
             super().handle_exit(sig, frame)
             return
         self.asked = time.monotonic()
-        self.desk.draining = True
+        self.state.draining = True
 
     async def on_tick(self, counter: int) -> bool:
         if self.asked is not None:
-            patience = self.desk.settings.drain_seconds
-            if not self.desk.at_work or time.monotonic() - self.asked > patience:
+            patience = self.state.settings.drain_seconds
+            if not self.state.at_work or time.monotonic() - self.asked > patience:
                 return True
         return await super().on_tick(counter)
 
 
-class Patient(H11Protocol):
-    """Connections on which no whole head of a request comes in time are closed, and those whose clients don't take what
-    they asked for. No address is logged."""
+class TimeoutProtocol(H11Protocol):
+    """HTTP/1.1 with read and write timeouts: for a request's head, and for clients that don't take their answer. No
+    address is logged."""
 
     seconds = 20.0
     head_timer: asyncio.TimerHandle | None = None
@@ -120,13 +120,13 @@ def bound(host: str, port: int) -> socket.socket:
     return listener
 
 
-def server(desk: Desk, listener: socket.socket, host: str) -> Server:
+def server(state: AppState, listener: socket.socket, host: str) -> Server:
     """A server that has yet to be given its socket, which listens for this host."""
-    settings = desk.settings
+    settings = state.settings
     own = names(host, listener.getsockname()[0], settings.hosts)
-    protocol = type("Protocol", (Patient,), {"seconds": settings.body_seconds})
+    protocol = type("Protocol", (TimeoutProtocol,), {"seconds": settings.body_seconds})
     config = uvicorn.Config(
-        create_app(desk, own),
+        create_app(state, own),
         http=protocol,
         ws="none",
         lifespan="off",
@@ -140,14 +140,14 @@ def server(desk: Desk, listener: socket.socket, host: str) -> Server:
         timeout_graceful_shutdown=2,
         h11_max_incomplete_event_size=LONGEST_HEAD,
     )
-    return Server(config, desk)
+    return Server(config, state)
 
 
-def serve(desk: Desk, listener: socket.socket, host: str) -> None:
+def serve(state: AppState, listener: socket.socket, host: str) -> None:
     """Serve until asked to stop."""
     for library in ("uvicorn", "python_multipart"):  # which tell of every bad request
         logging.getLogger(library).setLevel(logging.ERROR)
     try:
-        server(desk, listener, host).run(sockets=[listener])
+        server(state, listener, host).run(sockets=[listener])
     finally:
-        desk.close()
+        state.close()

@@ -1,5 +1,5 @@
-"""What stands before every request: whom it asks for, its rate, its size and its pace are checked before anything in it
-is read; and after it: headers that keep a browser safe, a line in the log, a count."""
+"""The middleware around the application: check host, rate, size and read time of a request before its body is used; add
+security headers, a log line and metrics to its response."""
 
 import asyncio
 import json
@@ -35,8 +35,8 @@ HEADERS = {
 log = logging.getLogger("regard.serve")
 
 
-class Guard:
-    """An ASGI application around another."""
+class Middleware:
+    """ASGI middleware that checks every request and secures every response."""
 
     def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics, names: frozenset[str] | None) -> None:
         """Answers to these names; to any, if None."""
@@ -49,7 +49,7 @@ class Guard:
             return
         started, status = time.monotonic(), 500
 
-        async def guarded(message: Message) -> None:
+        async def send_secured(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -65,10 +65,10 @@ class Guard:
                     self._check_rate(scope)
                 body = await self._body(scope, receive)
             except Refused as refused:
-                await _answer(refused, scope, guarded)
+                await _answer(refused, scope, send_secured)
                 status = refused.status
             else:
-                await self.app(scope, _replayed(body, receive), guarded)
+                await self.app(scope, _replayed(body, receive), send_secured)
         finally:
             self._record(scope, status, time.monotonic() - started)
 

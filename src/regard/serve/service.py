@@ -1,5 +1,8 @@
-"""Texts in, translations out, along a route of models: what a request's thread does. It is what `regard translate`
-does, but for the engine, which waits in the queue and looks in the cache first."""
+"""The translation service: translate texts and documents along a route of models, in a request's thread.
+
+The translation path is that of `regard translate`; only the engine differs, which looks in the cache and then waits in
+the queue.
+"""
 
 from collections.abc import Sequence
 from copy import copy
@@ -12,11 +15,10 @@ from regard.decode.translator import Attention, Options, Translator
 from regard.documents.placement import Pairs
 from regard.documents.segment import Piece, Segment, Translated, rebuild, segments
 from regard.serve.batcher import Batcher, Queued
-from regard.serve.cache import Cache, Remembering
+from regard.serve.cache import Cache, CachingEngine
+from regard.serve.cancellation import CancellationToken
 from regard.serve.metrics import Metrics
 from regard.serve.models import Models, Step
-from regard.serve.refused import gone
-from regard.serve.ticket import Ticket
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,7 +35,9 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Workshop:
+class TranslationService:
+    """Translators behind the cache and the queue."""
+
     models: Models
     batcher: Batcher
     cache: Cache
@@ -41,36 +45,41 @@ class Workshop:
     turn: Lock = field(default_factory=Lock)
     """To align a sentence, which no queue is for."""
 
-    def translator(self, step: Step, ticket: Ticket) -> Translator:
+    def translator(self, step: Step, cancellation: CancellationToken) -> Translator:
         """A step's translator for one request: the same model, behind the cache and the queue."""
         loaded = self.models.loaded(step.model)
         own = copy(loaded.translator)
-        queued = Queued(self.batcher, loaded.translator.engine, ticket)
-        own.engine = Remembering(queued, self.cache, loaded.serial, self.metrics)
-        own.attention = self._in_turn(own.attention, ticket)
+        queued = Queued(self.batcher, loaded.translator.engine, cancellation)
+        own.engine = CachingEngine(queued, self.cache, loaded.serial, self.metrics)
+        own.attention = self._in_turn(own.attention, cancellation)
         return own
 
-    def _in_turn(self, attention: Attention, ticket: Ticket) -> Attention:
+    def _in_turn(self, attention: Attention, cancellation: CancellationToken) -> Attention:
         """One sentence at a time, so that the processor is left to searches; and none for a client that has gone."""
 
         def waiting(source: Sequence[int], target: Sequence[int], layer: int | None) -> "Tensor":
             with self.turn:
-                if ticket.given_up:
-                    raise gone()
+                cancellation.check()
                 return attention(source, target, layer)
 
         return waiting
 
     def translate(
-        self, route: Route, texts: Sequence[str], ticket: Ticket, *, alternatives: int = 0, split: bool = True
+        self,
+        route: Route,
+        texts: Sequence[str],
+        cancellation: CancellationToken,
+        *,
+        alternatives: int = 0,
+        split: bool = True,
     ) -> list[Answer]:
         """Translate texts; alternatives are the last step's."""
         if not route:
             return [Answer(text) for text in texts]
         *before, last = route
         for step in before:
-            texts = self.translator(step, ticket).translate(texts, Options(target=step.tag, split=split))
-        translator, options = self.translator(last, ticket), Options(target=last.tag, split=split)
+            texts = self.translator(step, cancellation).translate(texts, Options(target=step.tag, split=split))
+        translator, options = self.translator(last, cancellation), Options(target=last.tag, split=split)
         best = translator.translate(texts, options)
         if not alternatives:
             return list(map(Answer, best))
@@ -81,18 +90,20 @@ class Workshop:
         ]
 
     def documents(
-        self, route: Route, taken: Sequence[Sequence[Piece]], ticket: Ticket, *, split: bool = True
+        self, route: Route, taken: Sequence[Sequence[Piece]], cancellation: CancellationToken, *, split: bool = True
     ) -> list[str]:
         """Translate documents that were taken into pieces; their structure stays."""
         every = [segment for pieces in taken for segment in segments(pieces)]
-        found = iter(self._segments(route, every, ticket, split=split))
+        found = iter(self._segments(route, every, cancellation, split=split))
         return [rebuild(pieces, islice(found, len(segments(pieces)))) for pieces in taken]
 
-    def _segments(self, route: Route, found: Sequence[Segment], ticket: Ticket, *, split: bool) -> list[Translated]:
+    def _segments(
+        self, route: Route, found: Sequence[Segment], cancellation: CancellationToken, *, split: bool
+    ) -> list[Translated]:
         """A translation for each segment, with an alignment for those that have marks in them."""
         done = [Translated(segment.text, identity(segment.text)) for segment in found]
         for step in route:
-            translator = self.translator(step, ticket)
+            translator = self.translator(step, cancellation)
             for aligned in (False, True):
                 numbers = [number for number, segment in enumerate(found) if segment.aligned == aligned]
                 options = Options(target=step.tag, alignment=aligned and translator.has_weights, split=split)
