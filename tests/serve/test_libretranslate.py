@@ -20,15 +20,15 @@ Post = Callable[[Running, str, dict[str, Any]], Answer]
 
 
 def as_json(served: Running, path: str, fields: dict[str, Any]) -> Answer:
-    return served.post(path, {**fields, "unknown": {"x": [1]}, "api_key": None})
+    return served.post(path, {**fields, "unknown": None, "api_key": None})
 
 
 def as_form(served: Running, path: str, fields: dict[str, Any]) -> Answer:
-    return served.post_form(path, {**fields, "unknown": "x"})
+    return served.post_form(path, fields)
 
 
 def as_multipart(served: Running, path: str, fields: dict[str, Any]) -> Answer:
-    return served.post_multipart(path, {**fields, "unknown": "x"}, {})
+    return served.post_multipart(path, fields, {})
 
 
 def as_query(served: Running, path: str, fields: dict[str, Any]) -> Answer:
@@ -231,3 +231,22 @@ def test_what_is_seen_tells_the_language_of_a_page(served: Running) -> None:
     for q in (page, "<style>body { color: white; background: black; font-family: sans-serif }</style>" + page):
         answer = served.post("/translate", {"q": q, "source": "auto", "target": "en", "format": "html"}).json
         assert answer["detectedLanguage"]["language"] == "de"
+
+
+@pytest.mark.parametrize("post", [as_json, as_form, as_multipart, as_query])
+@pytest.mark.parametrize("path", ["/translate", "/detect", "/details", "/look"])
+def test_fields_without_effect_are_refused(served: Running, post: Post, path: str) -> None:
+    asked = {"q": "The man."} if path == "/detect" else {"q": "The man.", "source": "en", "target": "de"}
+    for field in ("secret", "formality", "형식"):
+        answer = post(served, path, {**asked, field: "x"})
+        assert (answer.status, answer.json) == (400, {"error": f"Invalid request: {field} parameter is not supported"})
+
+
+def test_fields_of_another_operation_are_refused(served: Running) -> None:
+    file = {"file": ("a.txt", b"The man.")}
+    answer = served.post_multipart("/translate_file", {"source": "en", "target": "de", "format": "html"}, file)
+    assert (answer.status, answer.json) == (400, {"error": "Invalid request: format parameter is not supported"})
+    assert served.post("/detect", {"q": "The man.", "source": "en"}).status == 400
+    assert served.get("/languages?source=en").status == 400
+    assert served.get("/languages?api_key=x").status == 200
+    assert served.get("/frontend/settings?source=en").status == 400

@@ -1,6 +1,6 @@
-"""The API of DeepL, version 2: /v2/translate, /v2/languages and /v2/usage. Options that regard has nothing for, such as
-formality, are ignored."""
+"""The API of DeepL, version 2: /v2/translate, /v2/languages and /v2/usage."""
 
+import json
 from typing import Any
 
 from starlette.requests import Request
@@ -22,7 +22,7 @@ from regard.serve.described import (
     string,
     text,
 )
-from regard.serve.fields import Fields, fields
+from regard.serve.fields import Fields, Supported, fields
 from regard.serve.languages import base, name
 from regard.serve.refused import Refused
 from regard.serve.state import AppState
@@ -33,6 +33,24 @@ VARIANTS = {  # DeepL's clients refuse the plain code of these as a target
     "en": (("EN-GB", "English (British)"), ("EN-US", "English (American)")),
     "pt": (("PT-BR", "Portuguese (Brazilian)"), ("PT-PT", "Portuguese (European)")),
 }
+NO, YES = ("0", "false"), ("1", "true")
+TRANSLATE: Supported = {
+    "text": None,
+    "text[]": None,
+    "source_lang": None,
+    "target_lang": None,
+    "auth_key": None,
+    "split_sentences": None,
+    "tag_handling": None,
+    "ignore_tags": None,
+    "show_billed_characters": (*NO, *YES),
+    "formality": ("default", "prefer_more", "prefer_less"),  # "prefer": where there is such a choice
+    "preserve_formatting": NO,
+    "outline_detection": YES,
+    "enable_beta_languages": NO,
+}  # all others, such as glossary_id and context, would have no effect
+LIST: Supported = {"type": None, "auth_key": None}
+USE: Supported = {"auth_key": None}
 LANGUAGES = array(
     record({"language": string(), "name": string(), "supports_formality": {"type": "boolean"}}, ("language", "name"))
 )
@@ -40,7 +58,11 @@ COUNT = {"type": "integer", "minimum": 0}
 TRANSLATED = record(
     {
         "translations": array(
-            record({"detected_source_language": string(), "text": string(), "billed_characters": COUNT}), minItems=1
+            record(
+                {"detected_source_language": string(), "text": string(), "billed_characters": COUNT},
+                ("detected_source_language", "text"),
+            ),
+            minItems=1,
         )
     }
 )
@@ -60,6 +82,8 @@ def operations(state: AppState) -> list[Operation]:
         "tag_handling": or_null(string(enum=["html", "xml", ""])),
         "ignore_tags": or_null({"anyOf": [string(), {"type": "array", "items": string()}]}),
         "split_sentences": or_null({"enum": ["0", "1", "nonewlines", 0, 1]}),
+        "auth_key": or_null(string()),
+        **{name: or_null(_one_of(values)) for name, values in TRANSLATE.items() if values is not None},
     }
     query = [
         parameter("text", several, required=True),
@@ -84,7 +108,8 @@ def operations(state: AppState) -> list[Operation]:
         ),
         Operation(
             "POST", "/v2/languages", list_languages, "The languages served",
-            _answers(LANGUAGES, 400, 403, 429), {**body(record({"type": or_null(kind)}, ())), **keyed},
+            _answers(LANGUAGES, 400, 403, 429),
+            {**body(record({"type": or_null(kind), "auth_key": or_null(string())}, ())), **keyed},
         ),
         *(
             Operation(
@@ -97,9 +122,10 @@ def operations(state: AppState) -> list[Operation]:
 
 
 async def translate(state: AppState, request: Request) -> Response:
-    found = await fields(request)
+    found = await fields(request, TRANSLATE, _refusal)
     holder = _holder(state, request, found)
     asked = _asked(state, found)
+    billed = str(found.get("show_billed_characters")).lower() not in NO
     with state.charged(holder, asked.characters, Refused(456, "Quota exceeded")):
         done = await state.run(
             request, lambda cancellation: ask.translated(state, asked, cancellation), state.settings.deadline
@@ -108,7 +134,7 @@ async def translate(state: AppState, request: Request) -> Response:
         {
             "detected_source_language": base(language.language).upper(),
             "text": answer.text,
-            "billed_characters": len(given),
+            **({"billed_characters": len(given)} if billed else {}),
         }
         for given, (language, answer) in zip(asked.texts, done, strict=True)
     ]
@@ -116,7 +142,7 @@ async def translate(state: AppState, request: Request) -> Response:
 
 
 async def list_languages(state: AppState, request: Request) -> Response:
-    found = await fields(request)
+    found = await fields(request, LIST, _refusal)
     _holder(state, request, found)
     kind = found.get("type", "source")
     if kind not in ("source", "target"):
@@ -125,7 +151,7 @@ async def list_languages(state: AppState, request: Request) -> Response:
 
 
 async def usage(state: AppState, request: Request) -> Response:
-    holder = _holder(state, request, await fields(request))
+    holder = _holder(state, request, await fields(request, USE, _refusal))
     limit = state.settings.quota if holder is not None else 0
     return JSONResponse({"character_count": state.used[holder], "character_limit": limit or UNLIMITED})
 
@@ -145,6 +171,10 @@ def _asked(state: AppState, found: Fields) -> Asked:
     split = found.get("split_sentences", "1")
     if not isinstance(split, str | int) or str(split) not in ("0", "1", "nonewlines"):
         raise _unsupported("split_sentences")
+    if tags is None and str(split) != "1" and any("\n" in text.strip() for text in texts):
+        raise _unsupported("split_sentences")  # the lines of a plain text are translated one by one
+    if tags is None and _ignored(found):
+        raise Refused(400, "Parameter 'ignore_tags' needs 'tag_handling'.")
     if source is not None:
         ask.route(state, source, target)
     else:
@@ -190,6 +220,10 @@ def _unsupported(field: str) -> Refused:
     return Refused(400, f"Value for '{field}' not supported.")
 
 
+def _refusal(field: str, known: bool) -> Refused:
+    return _unsupported(field) if known else Refused(400, f"Parameter '{field}' not supported.")
+
+
 def _sources(state: AppState) -> list[dict[str, Any]]:
     sources = dict.fromkeys(source for source, _ in state.models.steps)
     return [{"language": code.upper(), "name": name(code)} for code in sources]
@@ -199,6 +233,12 @@ def _targets(state: AppState) -> list[dict[str, Any]]:
     targets = dict.fromkeys(target for _, target in state.models.steps)
     named = [one for code in targets for one in VARIANTS.get(code, ((code.upper(), name(code)),))]
     return [{"language": code, "name": called, "supports_formality": False} for code, called in named]
+
+
+def _one_of(values: tuple[str, ...]) -> Schema:
+    """Describe a field that is one of some values; those that JSON spells without quotes may come so, too."""
+    bare = [json.loads(value) for value in values if value in NO + YES]
+    return {"enum": [*values, *bare, ""]}
 
 
 def _answers(schema: Schema, *errors: int) -> dict[str, Schema]:

@@ -28,7 +28,7 @@ from regard.serve.described import (
     text,
 )
 from regard.serve.downloads import safe_name
-from regard.serve.fields import Fields, Upload, fields
+from regard.serve.fields import Fields, Supported, Upload, fields
 from regard.serve.languages import name, served
 from regard.serve.refused import Refused
 from regard.serve.state import AppState
@@ -37,6 +37,12 @@ AUTO = "auto"
 DOWNLOAD = "/download_file/{filename}"
 BINARY = "application/octet-stream"
 WORK = (400, 403, 429, 500, 503)  # errors of what asks for work
+ALONE: Supported = {"q": None, "api_key": None}
+PAIR: Supported = {"source": None, "target": None, "api_key": None}
+TEXT: Supported = {**PAIR, "q": None}
+TRANSLATE: Supported = {**TEXT, "format": None, "alternatives": None}
+FILE: Supported = {**PAIR, "file": None}
+LIST: Supported = {"api_key": None}
 LANGUAGE = record({"code": string(), "name": string()})
 LANGUAGES = array(record({"code": string(), "name": string(), "targets": array(string())}))
 DETECTED = record({"confidence": {"type": "number", "minimum": 0, "maximum": 100}, "language": string()})
@@ -95,8 +101,8 @@ def operations(state: AppState) -> list[Operation]:
         Operation(
             "GET", DOWNLOAD, download_file, "Fetch a translated file", answers({}, 404, 429, kind=BINARY), named
         ),
-        Operation("GET", "/languages", list_languages, "The languages served", answers(LANGUAGES, 429)),
-        Operation("GET", "/frontend/settings", frontend_settings, "What a page must know", answers(SETTINGS, 429)),
+        Operation("GET", "/languages", list_languages, "The languages served", answers(LANGUAGES, 400, 429)),
+        Operation("GET", "/frontend/settings", frontend_settings, "What a page must know", answers(SETTINGS, 400, 429)),
     ]  # fmt: skip
 
 
@@ -111,7 +117,7 @@ def direction(state: AppState) -> dict[str, Schema]:
 
 
 async def translate(state: AppState, request: Request) -> Response:
-    found = await fields(request)
+    found = await fields(request, TRANSLATE, refusal)
     holder = holder_of(state, found)
     texts, several = _q(state, found)
     source, target = pair(state, found)
@@ -132,7 +138,7 @@ async def translate(state: AppState, request: Request) -> Response:
 
 
 async def detect(state: AppState, request: Request) -> Response:
-    found = await fields(request)
+    found = await fields(request, ALONE, refusal)
     holder_of(state, found)
     joined = "\n".join(_q(state, found)[0])
     candidates = await state.run(request, lambda _: state.detector.candidates(joined), state.settings.deadline)
@@ -140,7 +146,7 @@ async def detect(state: AppState, request: Request) -> Response:
 
 
 async def translate_file(state: AppState, request: Request) -> Response:
-    found = await fields(request)
+    found = await fields(request, FILE, refusal)
     holder = holder_of(state, found)
     file = found.get("file")
     if not isinstance(file, Upload):
@@ -169,12 +175,14 @@ async def download_file(state: AppState, request: Request) -> Response:
     return Response(file.content, media_type=BINARY, headers={"Content-Disposition": disposition})
 
 
-async def list_languages(state: AppState, _: Request) -> Response:
+async def list_languages(state: AppState, request: Request) -> Response:
+    await fields(request, LIST, refusal)
     codes = state.models.languages
     return JSONResponse([{"code": code, "name": name(code), "targets": state.models.targets(code)} for code in codes])
 
 
-async def frontend_settings(state: AppState, _: Request) -> Response:
+async def frontend_settings(state: AppState, request: Request) -> Response:
+    await fields(request, {}, refusal)
     first = next(iter(state.models.steps))[1]
     told = {
         "charLimit": state.settings.characters,
@@ -190,6 +198,10 @@ async def frontend_settings(state: AppState, _: Request) -> Response:
         },
     }
     return JSONResponse(told)
+
+
+def refusal(field: str, _: bool) -> Refused:
+    return Refused(400, f"Invalid request: {field} parameter is not supported")
 
 
 def holder_of(state: AppState, found: Fields) -> str | None:

@@ -19,7 +19,7 @@ from regard.serve.ask import Asked
 from regard.serve.cancellation import CancellationToken
 from regard.serve.described import Operation, Schema, answers, array, body, or_null, record, string, text
 from regard.serve.fields import fields
-from regard.serve.libretranslate import WORK, charged, direction, holder_of, pair
+from regard.serve.libretranslate import TEXT, WORK, charged, direction, holder_of, pair, refusal
 from regard.serve.models import Step
 from regard.serve.refused import Refused, busy
 from regard.serve.service import identity, through
@@ -114,7 +114,7 @@ async def _run(
     state: AppState, request: Request, most: int, work: Callable[[AppState, Asked, CancellationToken], Result]
 ) -> Result:
     """Work on one text; who asks, and how much, is checked as for a translation."""
-    found = await fields(request)
+    found = await fields(request, TEXT, refusal)
     holder = holder_of(state, found)
     q = ask.text_field(found, "q")
     if q is None:
