@@ -14,11 +14,12 @@ from regard.serve.batcher import Batcher
 from regard.serve.cancellation import CancellationToken
 from regard.serve.metrics import Metrics
 from regard.serve.refused import Refused
+from regard.serve.settings import Settings
 
 
 @pytest.fixture
 def batcher() -> Iterator[Batcher]:
-    found = Batcher(1, queue_tokens=10, batch_tokens=10, join_seconds=0.0, metrics=Metrics())
+    found = Batcher(1, Settings(queue_tokens=10, batch_tokens=10, join_seconds=0.0), Metrics())
     yield found
     found.close()
 
@@ -45,7 +46,7 @@ def test_what_is_begun_is_not_refused(batcher: Batcher) -> None:
 def test_all_who_search_have_a_short_while_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many they are: a server that is asked to stop has 30 seconds."""
     monkeypatch.setattr(module, "LAST_SECONDS", 0.5)
-    busy, engine = Batcher(8, queue_tokens=100, batch_tokens=1, join_seconds=0.0, metrics=Metrics()), Gated(Echo())
+    busy, engine = Batcher(8, Settings(queue_tokens=100, batch_tokens=1, join_seconds=0.0), Metrics()), Gated(Echo())
     with ThreadPoolExecutor(8) as threads:
         answers = [threads.submit(busy.search, engine, [[5]], REQUEST, CancellationToken()) for _ in range(8)]
         until(lambda: engine.entered == 8)

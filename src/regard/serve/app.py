@@ -44,7 +44,7 @@ def create_app(state: AppState, names: frozenset[str] | None) -> ASGIApp:
         exception_handlers={Refused: _refused, HTTPException: _not_found, Exception: _failed},
     )
     app.router.redirect_slashes = False
-    return Middleware(app, state.settings, state.metrics, names)
+    return Middleware(app, state, names)
 
 
 def _routes(state: AppState, operations: Iterable[Operation]) -> list[Route]:

@@ -14,6 +14,9 @@ class CancellationToken:
     begun: bool = False
     """Part of the request was admitted to the queue, so the rest is no longer refused."""
 
+    document: bool = False
+    """Not subject to `answer_seconds`."""
+
     def check(self) -> None:
         """Raise if nobody waits for the result any longer."""
         if self.cancelled:

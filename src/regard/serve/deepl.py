@@ -128,7 +128,10 @@ async def translate(state: AppState, request: Request) -> Response:
     billed = str(found.get("show_billed_characters")).lower() not in NO
     with state.charged(holder, asked.characters, Refused(456, "Quota exceeded")):
         done = await state.run(
-            request, lambda cancellation: ask.translated(state, asked, cancellation), state.settings.deadline
+            request,
+            lambda cancellation: ask.translated(state, asked, cancellation),
+            state.settings.deadline,
+            characters=asked.characters,
         )
     told = [
         {

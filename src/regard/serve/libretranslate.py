@@ -127,7 +127,10 @@ async def translate(state: AppState, request: Request) -> Response:
     asked = Asked(texts, source, target, html=format_ == "html", alternatives=_alternatives(state, found))
     with charged(state, holder, asked.characters):
         done = await state.run(
-            request, lambda cancellation: ask.translated(state, asked, cancellation), state.settings.deadline
+            request,
+            lambda cancellation: ask.translated(state, asked, cancellation),
+            state.settings.deadline,
+            characters=asked.characters,
         )
     told: dict[str, list[Any]] = {"translatedText": [answer.text for _, answer in done]}
     if source is None:
@@ -162,7 +165,7 @@ async def translate_file(state: AppState, request: Request) -> Response:
         return _file(state, Upload(title, file.content), source, target, cancellation)
 
     with charged(state, holder, len(file.content.decode("utf-8", "replace"))):
-        start, translated = await state.run(request, work, state.settings.file_deadline)
+        start, translated = await state.run(request, work, state.settings.file_deadline, document=True)
     token = state.downloads.put(beside(PurePath(title), start, target).name, translated.encode())
     return JSONResponse({"translatedFileUrl": str(request.url_for(DOWNLOAD, filename=token))})
 
@@ -256,9 +259,11 @@ def _file(
 ) -> tuple[str, str]:
     """A file's language, and its translation."""
     try:
-        pieces = taken(file.content, PurePath(file.name), target)
+        with state.service.processor(cancellation):
+            pieces = taken(file.content, PurePath(file.name), target)
     except UserError as error:
         raise Refused(400, f"Invalid request: {error}") from None
+    cancellation.check()
     (start,) = ask.sources(state, Asked([seen(pieces)], source, target))
     route = ask.route(state, start.language, target)
     return start.language, state.service.documents(route, [pieces], cancellation)[0]

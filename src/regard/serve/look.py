@@ -122,7 +122,9 @@ async def _run(
     ask.within(len(q), most)
     asked = Asked([q], *pair(state, found))
     with charged(state, holder, len(q)):
-        return await state.run(request, lambda cancellation: work(state, asked, cancellation), state.settings.deadline)
+        return await state.run(
+            request, lambda cancellation: work(state, asked, cancellation), state.settings.deadline, characters=len(q)
+        )
 
 
 def _route(state: AppState, asked: Asked) -> tuple[Step, ...]:

@@ -4,7 +4,8 @@ The translation path is that of `regard translate`; only the engine differs, whi
 the queue.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from regard.decode.translator import Attention, Options, Translator
 from regard.documents.placement import Pairs
-from regard.documents.segment import Piece, Segment, Translated, rebuild, segments
+from regard.documents.segment import Piece, Segment, Translated, checkpoints, rebuild, segments
 from regard.serve.batcher import Batcher, Queued
 from regard.serve.cache import Cache, CachingEngine
 from regard.serve.cancellation import CancellationToken
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Route = Sequence[Step]
+WINDOW_CHARACTERS = 10_000  # of a document, translated at once
+POLL = 0.1  # seconds between two looks whether a waiting document was cancelled
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class TranslationService:
     metrics: Metrics
     turn: Lock = field(default_factory=Lock)
     """To align a sentence, which no queue is for."""
+    parsing: Lock = field(default_factory=Lock)
+    """To parse or rebuild a document in Python: one at a time, so that the event loop gets its share."""
 
     def translator(self, step: Step, cancellation: CancellationToken) -> Translator:
         """A step's translator for one request: the same model, behind the cache and the queue."""
@@ -95,7 +100,19 @@ class TranslationService:
         """Translate documents that were taken into pieces; their structure stays."""
         every = [segment for pieces in taken for segment in segments(pieces)]
         found = iter(self._segments(route, every, cancellation, split=split))
-        return [rebuild(pieces, islice(found, len(segments(pieces)))) for pieces in taken]
+        with self.processor(cancellation):
+            return [rebuild(pieces, islice(found, len(segments(pieces)))) for pieces in taken]
+
+    @contextmanager
+    def processor(self, cancellation: CancellationToken) -> Iterator[None]:
+        """Hold the turn to parse or rebuild a document, in which every text is a checkpoint for cancellation."""
+        while not self.parsing.acquire(timeout=POLL):
+            cancellation.check()
+        try:
+            with checkpoints(cancellation.check):
+                yield
+        finally:
+            self.parsing.release()
 
     def _segments(
         self, route: Route, found: Sequence[Segment], cancellation: CancellationToken, *, split: bool
@@ -107,10 +124,26 @@ class TranslationService:
             for aligned in (False, True):
                 numbers = [number for number, segment in enumerate(found) if segment.aligned == aligned]
                 options = Options(target=step.tag, alignment=aligned and translator.has_weights, split=split)
-                texts = [done[number].text for number in numbers]
-                for number, one in zip(numbers, translator.stream(texts, options), strict=True):
-                    done[number] = Translated(one.text, through(done[number].pairs, one.pairs))
+                for window in _windows(numbers, [done[number].text for number in numbers]):
+                    cancellation.check()
+                    translations = translator.window([done[number].text for number in window], options)
+                    for number, one in zip(window, translations, strict=True):
+                        done[number] = Translated(one.text, through(done[number].pairs, one.pairs))
         return done
+
+
+def _windows(numbers: Sequence[int], texts: Sequence[str]) -> Iterator[list[int]]:
+    """The numbers of texts that are translated together, so that cancelled work soon stops and little is held."""
+    window: list[int] = []
+    characters = 0
+    for number, text in zip(numbers, texts, strict=True):
+        window.append(number)
+        characters += len(text)
+        if characters >= WINDOW_CHARACTERS:
+            yield window
+            window, characters = [], 0
+    if window:
+        yield window
 
 
 def _others(best: str, texts: Sequence[str], most: int) -> tuple[str, ...]:

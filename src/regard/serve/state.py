@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from starlette.requests import Request
 
 from regard.cores import available_cores
+from regard.serve.admission import Admission, Lease
 from regard.serve.batcher import Batcher
 from regard.serve.cache import Cache
 from regard.serve.cancellation import CancellationToken
@@ -25,6 +26,7 @@ from regard.serve.service import TranslationService
 from regard.serve.settings import Settings
 
 Result = TypeVar("Result")
+CHARACTERS_A_TOKEN = 5  # or fewer, in all that people write
 
 
 class AppState:
@@ -36,9 +38,8 @@ class AppState:
         self.metrics = Metrics()
         self.models = Models(models, settings.memory_bytes, self.metrics)
         workers = available_cores() + 1  # while a batch is searched on each core, one more is made ready
-        self.batcher = Batcher(
-            workers, settings.queue_tokens, settings.batch_tokens, settings.join_seconds, self.metrics
-        )
+        self.batcher = Batcher(workers, settings, self.metrics)
+        self.admission = Admission(settings)
         self.service = TranslationService(self.models, self.batcher, Cache(settings.cache_bytes), self.metrics)
         self.detector = Detector(self.models.languages)
         self.downloads = DownloadStore(settings.kept_bytes, settings.kept_seconds)
@@ -80,15 +81,32 @@ class AppState:
             self.used[holder] -= characters
             raise
 
-    async def run(self, request: Request, work: Callable[[CancellationToken], Result], seconds: float) -> Result:
-        """Let a thread do the work, until it is done, the deadline passes or the client goes."""
+    async def run(
+        self,
+        request: Request,
+        work: Callable[[CancellationToken], Result],
+        seconds: float,
+        *,
+        characters: int = 0,
+        document: bool = False,
+    ) -> Result:
+        """Let a thread do the work, until it is done, the deadline passes or the client goes.
+
+        Work on characters is refused here, before a thread takes it, if it can't be done in time; the queue decides
+        again when it knows the tokens.
+        """
         if self.draining or self.at_work >= self.settings.requests:
             self.metrics.refused.labels("drain" if self.draining else "requests").inc()
             raise busy()
-        cancellation = CancellationToken()
+        if characters:
+            self.batcher.check(characters // CHARACTERS_A_TOKEN)
+        cancellation = CancellationToken(document=document)
         waiting: asyncio.Future[Result] = asyncio.wrap_future(self.threads.submit(work, cancellation))
         self._count(1)
         waiting.add_done_callback(self._done)
+        lease: Lease = request.scope["regard.lease"]
+        lease.hold()
+        waiting.add_done_callback(lambda _: lease.release())
         left = asyncio.ensure_future(_gone(request))
         either: list[asyncio.Future[Any]] = [waiting, left]
         try:
