@@ -76,7 +76,7 @@ def sentence(number: int) -> str:
 @contextmanager
 def server(model: str) -> Iterator[tuple[int, int]]:
     """Its port and its process."""
-    settings = ["rate=0", "cache_bytes=0", "connections=4000"]
+    settings = ["rate=0", "cache_bytes=0", "connections=4000", "address_connections=4000"]
     options = [option for setting in settings for option in ("--set", setting)]
     command = [sys.executable, "-m", "regard", "serve", "--model", model, "--port", "0", "--quiet", *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:

@@ -5,6 +5,7 @@ import logging
 import re
 import signal
 import socket
+import sys
 import time
 from collections import Counter
 from types import FrameType
@@ -29,6 +30,7 @@ TOO_MANY = (
     "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nRetry-After: 1\r\nContent-Length: 21\r\n"
     "Connection: close\r\n\r\nToo many connections\n"
 )
+SWITCH_SECONDS = 0.001  # after which a thread that computes in Python makes way for the event loop
 _END_OF_HEAD = re.compile(rb"\n\r?\n")
 
 
@@ -206,6 +208,7 @@ def server(state: AppState, listener: socket.socket, host: str) -> Server:
 
 def serve(state: AppState, listener: socket.socket, host: str) -> None:
     """Serve until asked to stop."""
+    sys.setswitchinterval(SWITCH_SECONDS)
     for library in ("uvicorn", "python_multipart"):  # which tell of every bad request
         logging.getLogger(library).setLevel(logging.ERROR)
     try:
