@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 import torch
-from tests.decode.conftest import Scored, banning, exhaustive, log_probabilities, padded, plain_beam_search
+from tests.decode.conftest import Scored, Scripted, banning, exhaustive, log_probabilities, padded, plain_beam_search
 
 from regard.config import BOS, EOS, PAD, UNK, DecodeConfig
 from regard.decode.beam import beam_search
 from regard.decode.constraints import Constraints
 from regard.decode.greedy import greedy_search
 from regard.decode.hypothesis import Hypothesis
-from regard.errors import Failed
+from regard.decode.required import required_search
 from regard.model.seq2seq import Seq2Seq
 
 Make = Callable[..., Seq2Seq]
@@ -160,11 +160,29 @@ def test_ties_have_one_order(make: Make) -> None:
     assert found[0][0].tokens == beam_search(model, padded([[4, 5], [6]]), config, n_best=3)[0][0].tokens
 
 
-def test_broken_weights_are_told(make: Make) -> None:
-    model = make(1)
-    model.projection_VD[:] = float("nan")
-    with pytest.raises(Failed, match="not numbers"):
-        beam_search(model, padded([[4]]), settings())
+def test_an_output_that_can_still_be_the_best_is_waited_for() -> None:
+    """The bound of early stopping counts EOS: the longest output has `end` tokens and EOS.
+
+    EOS at once has log p = -0.65. The other output has -2.3 for its first token, then certainty up to the limit of
+    three tokens and EOS: -2.3 / 4 is better than -0.65, which -2.3 / 3 would not be.
+    """
+    first, ended, certain = -2.3, -0.65, 0.0
+    rest = math.log(1 - math.exp(first) - math.exp(ended))
+
+    def logits(tokens: tuple[int, ...]) -> list[float]:
+        if not tokens:
+            return [rest, -99.0, -99.0, ended, first]
+        return [-99.0, -99.0, -99.0, certain if len(tokens) == 3 else -99.0, -99.0 if len(tokens) == 3 else certain]
+
+    config = settings(beam=4, alpha=1.0, penalty="average", extra_length=3)
+    searches = (
+        beam_search(Scripted(logits), padded([[]]), config),
+        beam_search(Scripted(logits), padded([[]]), config, early_stopping=False),
+        required_search(Scripted(logits), padded([[]]), config, [()]),
+    )
+    for ((found,),) in searches:
+        assert found.tokens == (4, 4, 4)
+        assert found.score == pytest.approx(first / 4)
 
 
 def test_an_empty_batch(make: Make) -> None:

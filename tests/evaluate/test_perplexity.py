@@ -7,8 +7,10 @@ from tests.decode.conftest import make, padded, saved, sentences, subwords, tran
 from regard.config import BOS, EOS
 from regard.decode.ensemble import Ensemble
 from regard.decode.translator import Options, Translator
+from regard.errors import Failed
 from regard.evaluate import perplexity as module
 from regard.evaluate.perplexity import perplexity, score_ids, score_texts
+from regard.model.build import build
 from regard.model.saved import Saved
 
 # ruff: noqa: F811
@@ -51,6 +53,13 @@ def test_ensembles_are_scored(saved: Saved) -> None:
     alone = score_texts(Translator(saved), ["The man."], ["Der Mann."])[0]
     together = score_texts(twice, ["The man."], ["Der Mann."])[0]
     assert together.token_scores == pytest.approx(alone.token_scores, abs=1e-5)
+
+
+def test_scores_that_are_not_numbers_are_told(saved: Saved) -> None:
+    broken = build(saved.config).eval().requires_grad_(False)
+    broken.projection_VD.fill_(math.nan)
+    with pytest.raises(Failed, match="not numbers"):
+        score_ids(broken, [[5, 6]], [[7]])
 
 
 def test_nothing() -> None:

@@ -215,13 +215,18 @@ class CTranslate2Engine:
         )
         again: dict[int, list[Hypothesis]] = {number: [] for number in outputs}
         for (number, tokens), result in zip(pairs, scored, strict=True):
+            if any(map(math.isnan, result.log_probs)):
+                raise Failed(NO_NUMBERS)
             logs = [min(0.0, log) for log in result.log_probs]
             again[number].append(finished([*tokens, EOS], logs, math.fsum(logs), request.decode))
         for number, hypotheses in again.items():
             found[number] = sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)[: request.n_best]
 
     def _ids(self, tokens: Sequence[str]) -> tuple[int, ...]:
-        return tuple(map(self.target_ids.__getitem__, tokens))
+        ids = tuple(map(self.target_ids.__getitem__, tokens))
+        if not set(NEVER).isdisjoint(ids):  # they are suppressed: only where no score is a number, one is chosen
+            raise Failed(NO_NUMBERS)
+        return ids
 
     def _spelt(self, source: Sequence[int]) -> list[str]:
         return list(map(self.source_pieces.__getitem__, source))
