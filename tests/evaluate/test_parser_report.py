@@ -32,4 +32,16 @@ def test_what_is_repaired_is_counted_and_measured() -> None:
     found = figures(trees(*GOLD), parses(GOLD[0], FLAT, repaired=1))
     matched, gold, test = 3 + 1, 3 + 3, 3 + 1
     assert found["repaired"] == 50.0 and found["f1_right_tags"] == 100 * 2 * matched / (gold + test)
-    assert "50.00 % repaired, F1 with the right tags 80.00" in ParserReport({}, {"unconstrained": found}).as_text()
+    assert (
+        "50.00 % repaired, 0.00 % too long, F1 with the right tags 80.00"
+        in ParserReport({}, {"unconstrained": found}).as_text()
+    )
+
+
+def test_a_sentence_that_was_not_searched_is_counted_apart() -> None:
+    """Its flat tree is measured, but no search had to be repaired."""
+    flat = Parse(tuple(words(trees(FLAT)[0])), trees(FLAT)[0], None, True)
+    assert flat.too_long
+    found = figures(trees(*GOLD), [*parses(GOLD[0]), flat])
+    assert (found["repaired"], found["too_long"]) == (0.0, 50.0)
+    assert "0.00 % repaired, 50.00 % too long, F1 with" in ParserReport({}, {"constrained": found}).as_text()

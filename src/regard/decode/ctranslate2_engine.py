@@ -215,8 +215,6 @@ class CTranslate2Engine:
         )
         again: dict[int, list[Hypothesis]] = {number: [] for number in outputs}
         for (number, tokens), result in zip(pairs, scored, strict=True):
-            if any(map(math.isnan, result.log_probs)):
-                raise Failed(NO_NUMBERS)
             logs = [min(0.0, log) for log in result.log_probs]
             again[number].append(finished([*tokens, EOS], logs, math.fsum(logs), request.decode))
         for number, hypotheses in again.items():
