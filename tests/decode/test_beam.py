@@ -83,6 +83,21 @@ def test_stopping_early_changes_nothing_but_the_work(make: Make, alpha: float, p
         assert sum(rows) < work
 
 
+def test_as_many_stay_open_although_one_of_a_parent_ends() -> None:
+    """EOS is the best first token, then 4, then 5: a beam of 2 keeps both open, and 5 leads to the best output."""
+
+    def logits(tokens: tuple[int, ...]) -> list[float]:
+        if not tokens:
+            return [-2.5, -99.0, -99.0, -0.9, -1.2, -1.3]
+        certain = EOS if tokens[0] == 5 else 0
+        return [0.0 if token == certain else -9.0 for token in range(6)]
+
+    for early in (True, False):
+        config = settings(beam=2, alpha=1.0, penalty="average", extra_length=3)
+        ((found,),) = beam_search(Scripted(logits), padded([[]]), config, early_stopping=early)
+        assert found.tokens == (5,)
+
+
 def test_greedy_is_a_beam_of_one(make: Make) -> None:
     sources = [[4 + (5 * row + column) % 26 for column in range(row % 9)] for row in range(50)]
     for alpha in (0.0, 2.0):

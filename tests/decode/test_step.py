@@ -86,6 +86,15 @@ def test_what_is_no_number_is_told(search: str, broken: str) -> None:
         assert str(told.value) == NO_NUMBERS
 
 
+@pytest.mark.parametrize("search", ["greedy", "sampling", "beam", "required"])
+def test_no_log_probability_is_above_0_even_by_rounding(search: str) -> None:
+    """Of logits so far apart, the greatest minus log Σ exp is 0.001 in float32; early stopping rests on 0."""
+    logits = [-9442.2, 1654.3, -7401.1, 9410.0, 0.0, 0.0, 9410.0]
+    found = SEARCHES[search](Scripted(lambda tokens: logits if tokens else [*logits[:3], 0.0, *logits[4:]]))
+    best = found[0][0] if isinstance(found[0], list) else found[0]
+    assert max(best.token_scores) <= 0 and best.log_probability <= 0
+
+
 def test_half_precision_is_computed_in_full() -> None:
     """Logits of float16 whose sum is beyond float16 are numbers all the same."""
     model = Scripted(lambda tokens: [20_000.0] * len(SYMBOLS))
