@@ -8,6 +8,7 @@ import torch
 from tests.decode.conftest import Scored, Scripted, banning, exhaustive, log_probabilities, padded, plain_beam_search
 
 from regard.config import BOS, EOS, PAD, UNK, DecodeConfig
+from regard.decode import beam as module
 from regard.decode.beam import beam_search
 from regard.decode.constraints import Constraints
 from regard.decode.greedy import greedy_search
@@ -263,3 +264,15 @@ class TestConstraints:
         for hypothesis in found:
             ngrams = [hypothesis.tokens[at : at + n] for at in range(len(hypothesis.tokens) - n + 1)]
             assert len(ngrams) == len(set(ngrams))
+
+
+@pytest.mark.parametrize("held", [1, 40, 1 << 17])
+def test_the_normaliser_is_log_sum_exp_however_many_rows_are_taken_at_once(
+    monkeypatch: pytest.MonkeyPatch, held: int
+) -> None:
+    monkeypatch.setattr(module, "NORMALISED", held)
+    for rows, vocabulary in ((1, 5), (7, 13), (64, 3)):
+        logits = torch.randn(rows, vocabulary, generator=torch.Generator().manual_seed(rows)) * 30 + 100
+        torch.testing.assert_close(module.normaliser(logits), logits.logsumexp(1))
+        huge = logits * 1000  # exp of it is no number
+        torch.testing.assert_close(module.normaliser(huge), huge.logsumexp(1))
