@@ -1,6 +1,7 @@
 """Tiny random models, and search written as plainly as it can be."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -13,7 +14,7 @@ from regard.decode.length_penalty import normalised
 from regard.decode.translator import Translator
 from regard.model.build import build
 from regard.model.saved import Saved
-from regard.model.seq2seq import Seq2Seq
+from regard.model.seq2seq import Memory, Seq2Seq
 from regard.text.subwords import Subwords
 
 Scored = tuple[float, tuple[int, ...]]
@@ -168,3 +169,40 @@ def saved(subwords: Subwords) -> Saved:
 @pytest.fixture(scope="session")
 def translator(saved: Saved) -> Translator:
     return Translator(saved)
+
+
+@dataclass(frozen=True)
+class Prefixes:
+    """The state of a scripted model: the tokens of each row so far."""
+
+    rows: tuple[tuple[int, ...], ...]
+
+    @property
+    def length(self) -> int:
+        return len(self.rows[0]) if self.rows else 0
+
+    def select(self, rows: torch.Tensor) -> "Prefixes":
+        return Prefixes(tuple(self.rows[row] for row in rows.tolist()))
+
+
+class Scripted(Seq2Seq):
+    """A model whose next logits are a function of the tokens so far, BOS aside: scores that no weights need give."""
+
+    def __init__(self, logits: Callable[[tuple[int, ...]], Sequence[float]]) -> None:
+        super().__init__()
+        self.script = logits
+        self.place = torch.nn.Parameter(torch.zeros(len(logits(())), 1), requires_grad=False)
+
+    def encode(self, source_BS: torch.Tensor) -> Memory:
+        return Memory(source_BS[:, :, None].float(), source_BS != PAD)
+
+    def start(self, memory: Memory, max_length: int) -> Prefixes:
+        return Prefixes(((),) * len(memory.mask_BS))
+
+    def advance(self, tokens_BT: torch.Tensor, state: Any) -> tuple[torch.Tensor, Prefixes]:
+        rows = tuple((*row, token) for row, (token,) in zip(state.rows, tokens_BT.tolist(), strict=True))
+        return torch.tensor([[self.script(row[1:])] for row in rows]), Prefixes(rows)
+
+    @property
+    def projection_VD(self) -> torch.Tensor:
+        return self.place

@@ -5,9 +5,11 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from tests.decode.conftest import sentences
 
 from regard.config import Config, ModelConfig
@@ -16,7 +18,7 @@ from regard.decode.load import convert, live, load
 from regard.decode.sampling import Sampling
 from regard.decode.torch_engine import TorchEngine
 from regard.decode.translator import Options, Translator
-from regard.errors import UserError
+from regard.errors import Failed, UserError
 from regard.exchange.to_ctranslate2 import FOLDER, export_ctranslate2
 from regard.files import write_json, write_manifest
 from regard.model.build import build
@@ -237,3 +239,11 @@ def test_torch_is_not_imported_for_what_ctranslate2_does(folder: Path) -> None:
         "assert not {'torch', 'transformers'} & set(sys.modules); found.model; assert 'torch' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program, str(folder)], check=True)
+
+
+def test_a_model_under_training_whose_weights_are_not_numbers_is_told(saved: Saved) -> None:
+    """CTranslate2 would pass over them, and translate."""
+    broken = build(saved.config).eval().requires_grad_(False)
+    broken.projection_VD[50] = torch.nan
+    with pytest.raises(Failed, match="not numbers"):
+        live(replace(saved, model=broken))

@@ -20,9 +20,9 @@ from torch import Tensor
 
 from regard.config import BOS, EOS, DecodeConfig
 from regard.decode.constraints import NONE, Constraints, forbid, limits
-from regard.decode.hypothesis import NO_NUMBERS, Hypothesis, finished
+from regard.decode.hypothesis import Hypothesis, finished
 from regard.decode.length_penalty import best_attainable
-from regard.errors import Failed
+from regard.decode.step import next_logits
 from regard.model.seq2seq import Seq2Seq
 
 NORMALISED = 1 << 17  # logits exponentiated at once: half a megabyte, which stays in a core's cache
@@ -87,9 +87,9 @@ def beam_search(
 
     while here:
         B, K, _ = beams.tokens_BKT.shape
-        logits_RTV, state = model.advance(beams.tokens_BKT[:, :, -1].reshape(B * K, 1), state)
+        logits_RV, state = next_logits(model, beams.tokens_BKT[:, :, -1].reshape(B * K, 1), state)
         rows = [sentence for sentence in here for _ in range(K)]
-        candidates = _best(logits_RTV[:, -1], beams, rows, ends, constraints, config.beam)
+        candidates = _best(logits_RV, beams, rows, ends, constraints, config.beam)
         if watch is not None:
             watch(here, candidates)
 
@@ -113,8 +113,7 @@ def beam_search(
             if len(rows_R) != B * K or not torch.equal(rows_R, torch.arange(B * K, device=rows_R.device)):
                 state = state.select(rows_R)
 
-    if not all(found):
-        raise Failed(NO_NUMBERS)
+    assert all(found), "at its limit every sentence ends"
     return found
 
 
@@ -155,7 +154,6 @@ def _best(
     best width + 1 suffice for the same reason, so top-k on its raw logits finds them.
     """
     B, K, T = beams.tokens_BKT.shape
-    logits_RV = logits_RV.float()
     normaliser_R = normaliser(logits_RV)
     forbid(logits_RV, beams.tokens_BKT.view(B * K, T), sentences, ends, rules)
     logit_RC, token_RC = logits_RV.topk(min(width + 1, logits_RV.shape[1]), dim=1)

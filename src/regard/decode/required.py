@@ -20,6 +20,7 @@ from regard.decode.beam import decided, normaliser
 from regard.decode.constraints import NONE, Constraints, forbid, limits
 from regard.decode.engines import Sequences
 from regard.decode.hypothesis import Hypothesis, finished
+from regard.decode.step import next_logits
 from regard.errors import UserError
 from regard.model.seq2seq import Seq2Seq
 
@@ -63,8 +64,8 @@ def required_search(
 
     while opened:
         last = [[hypothesis.tokens[-1] if hypothesis.tokens else BOS] for hypothesis in opened]
-        logits_RTV, state = model.advance(torch.tensor(last, device=source_BS.device), state)
-        candidates = _candidates(logits_RTV[:, -1].float(), opened, ends, required, constraints, config.beam)
+        logits_RV, state = next_logits(model, torch.tensor(last, device=source_BS.device), state)
+        candidates = _candidates(logits_RV, opened, ends, required, constraints, config.beam)
         opened = []
         for sentence, group in groupby(candidates, key=lambda candidate: candidate.sentence):
             ended, going = _choose(list(group), required[sentence], config.beam)

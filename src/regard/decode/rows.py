@@ -12,6 +12,7 @@ from regard.config import BOS, EOS, DecodeConfig
 from regard.decode.beam import normaliser
 from regard.decode.constraints import Constraints, forbid, limits
 from regard.decode.hypothesis import Hypothesis, finished, unscored
+from regard.decode.step import next_logits
 from regard.model.seq2seq import Seq2Seq
 
 Choose = Callable[[Tensor, list[int], int], Tensor]
@@ -39,8 +40,7 @@ def extend_rows(
     scores_RT = torch.zeros((len(here), 1), dtype=torch.float64, device=source_RS.device)
 
     while here:
-        logits_RTV, state = model.advance(tokens_RT[:, -1:], state)
-        logits_RV = logits_RTV[:, -1].float()
+        logits_RV, state = next_logits(model, tokens_RT[:, -1:], state)
         normaliser_R = normaliser(logits_RV) if scored else None
         forbid(logits_RV, tokens_RT, here, ends, constraints)
         token_R1 = choose(logits_RV, here, tokens_RT.shape[1] - 1)[:, None]
