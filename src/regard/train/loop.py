@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regard.code_version import code_version
 from regard.config import Config, ModelConfig
 from regard.data.batches import WINDOW, Batches, Step
 from regard.data.prepared import Prepared
@@ -166,7 +167,8 @@ class _Run:
                 record(self.out, self.config)
                 self.log = Log(self.out / LOG, self.progress.step, owed=self.progress.owed)
         event = "begin" if found is None else "resume"
-        self._record({"event": event, "steps": self.config.train.steps, "processes": self.world.size, **changes})
+        made_by = {"processes": self.world.size, "code": code_version()}
+        self._record({"event": event, "steps": self.config.train.steps, **made_by, **changes})
 
     def go(self) -> None:
         """The training loop."""
