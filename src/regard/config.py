@@ -1,7 +1,9 @@
 """What a run is: frozen, checked descriptions of data, model, training and decoding.
 
 The defaults are the base model of "Attention Is All You Need" (Vaswani et al., 2017), trained and decoded as the paper
-does. A preset is a name for a few changed fields (presets.toml); a run file is the same thing with a file's name.
+does. Only the first weights, of which it does not speak, are drawn smaller than by its authors' code: W^V, W^O, W1 and
+W2 at half of Glorot's size, W^Q and W^K at 0.7 of it (model/embedding.py). A preset is a name for a few changed fields
+(presets.toml); a run file is the same thing with a file's name.
 """
 
 import re

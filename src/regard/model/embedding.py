@@ -80,7 +80,8 @@ SMALL = 0.5  # of Glorot's size
 
 
 def initialise(module: nn.Module) -> None:
-    """The paper does not say; its authors' code draws matrices by Glorot and Bengio, 2010, and starts biases at 0.
+    """Draw the first weights. The paper does not say how; its authors' code draws matrices by Glorot and Bengio, 2010,
+    and starts biases at 0.
 
     Here W^Q and W^K are smaller by sqrt(2), as parts of one matrix for queries, keys and values are, and what makes a
     residual branch (W^V, W^O, W1 and W2) by 2, much as in DeepNet (Wang et al., 2022). The norm after the sum then
