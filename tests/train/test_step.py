@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import torch.nn.functional as F
 from regard.config import PAD, Config
 from regard.data.batches import Batch, Batches, Step
 from regard.data.prepared import Prepared
+from regard.errors import UserError
 from regard.model.build import build
 from regard.model.dropout import keep_scale
 from regard.presets import preset
@@ -307,12 +309,17 @@ print([name for name in sys.modules if name in sys.argv])
 
 @pytest.mark.usefixtures("parts")
 @pytest.mark.parametrize(
-    ("layers", "precision", "two"), [(1, "float32", True), (2, "float32", False), (1, "bf16", False)]
+    ("name", "layers", "precision", "two"),
+    [
+        ("lstm-attention", 1, "float32", True),
+        ("lstm-attention", 2, "float32", False),
+        ("gru-attention", 1, "bf16", False),
+    ],
 )
 def test_recurrent_layers_make_the_same_bits_each_time(
-    config: Config, data: Prepared, layers: int, precision: str, two: bool
+    config: Config, data: Prepared, name: str, layers: int, precision: str, two: bool
 ) -> None:
-    model = preset("lstm-attention").model
+    model = preset(name).model
     model = model.model_copy(update={"d_model": 16, "encoder_layers": layers, "decoder_layers": layers})
     config = settle(config.model_copy(update={"model": model}), data)
     config = config.model_copy(update={"train": config.train.model_copy(update={"precision": precision})})
@@ -323,6 +330,17 @@ def test_recurrent_layers_make_the_same_bits_each_time(
         torch.rand(len(runs))
         runs.append([trainer.update(step, number) for number, step in enumerate(steps(config, data, 2, 2), 1)])
     assert runs[0] == runs[1] == runs[2]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_an_lstm_in_bf16_needs_a_processor_that_knows_it(
+    config: Config, data: Prepared, known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regard.train.step.knows_bf16", lambda _: known)
+    train = config.train.model_copy(update={"precision": "bf16"})
+    with nullcontext() if known else pytest.raises(UserError, match="bfloat16.*leave it out"):
+        Trainer(preset("lstm", model={"vocabulary": 30, "d_model": 8}).model, train, ALONE)
+    Trainer(preset("gru", model={"vocabulary": 30, "d_model": 8}).model, train, ALONE)
 
 
 def test_bf16_autocast_trains(config: Config, data: Prepared) -> None:
