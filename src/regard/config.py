@@ -1,7 +1,9 @@
 """What a run is: frozen, checked descriptions of data, model, training and decoding.
 
 The defaults are the base model of "Attention Is All You Need" (Vaswani et al., 2017), trained and decoded as the paper
-does. A preset is a name for a few changed fields (presets.toml); a run file is the same thing with a file's name.
+does. Only the first weights, of which it does not speak, are drawn smaller than by its authors' code: W^V, W^O, W1 and
+W2 at half of Glorot's size, W^Q and W^K at 0.7 of it (model/embedding.py). A preset is a name for a few changed fields
+(presets.toml); a run file is the same thing with a file's name.
 """
 
 import re
@@ -69,7 +71,10 @@ class ModelConfig(Frozen):
     d_v: Annotated[int, Field(ge=1, le=16_384)] = 64
     """Size of a head's values; d_model / heads when not given."""
     dropout: Rate = 0.1
-    """On every sub-layer's output and on embeddings plus positions (section 5.4); nowhere else, as in the paper."""
+    """On every sub-layer's output and on embeddings plus positions (section 5.4)."""
+    attention_dropout: Rate = 0.0
+    """On the weights of every softmax attention. 0 in the paper's translation models; its parsers had some (section
+    6.3). The encoder's layers of a Performer or S4D hold no such weights: there it acts in the decoder alone."""
 
     positions: Literal["sinusoidal", "learned", "rotary", "relative", "none"] = "sinusoidal"
     """sinusoidal: section 3.5. learned: Table 3 row E. rotary: Su et al., 2021, on the queries and keys of

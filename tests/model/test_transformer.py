@@ -6,6 +6,7 @@ from torch import nn
 
 from regard.config import BOS, PAD, ModelConfig
 from regard.model.build import build
+from regard.model.dropout import Dropout
 from regard.model.layers import DecoderLayer, EncoderLayer
 from regard.model.masks import not_padding
 from regard.model.transformer import Transformer
@@ -170,5 +171,5 @@ def test_dropout_is_where_the_paper_has_it() -> None:
     assert not torch.equal(model.features(source, target), model.features(source, target))
     still = build(CONFIG.model_copy(update={"dropout": 0.0})).train()
     assert torch.equal(still.features(source, target), still.features(source, target))
-    places = [name for name, module in model.named_modules() if type(module).__name__ == "Dropout"]
+    places = [name for name, part in model.named_modules() if isinstance(part, Dropout) and part.chance]
     assert len(places) == 2 + 3 * 2 + 3 * 3

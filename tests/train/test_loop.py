@@ -26,7 +26,7 @@ from regard.train.averaging import average_run, best_of_run
 from regard.train.history import read_history
 from regard.train.log import Record, records
 from regard.train.loop import Silence, train
-from regard.train.run import record, run_writer, settle
+from regard.train.run import RUN, begin, record, run_writer, settle
 from regard.train.step import Trainer, Update
 
 
@@ -703,3 +703,13 @@ def test_translation_has_no_next_word(config: Config, data: Prepared) -> None:
     shown = config.model_copy(update={"model": config.model.model_copy(update={"next_word": True})})
     with pytest.raises(UserError, match="next_word is for parsers"):
         settle(shown, data)
+
+
+def test_a_run_file_of_before_a_setting_existed_is_the_same_run(config: Config, data: Prepared, tmp_path: Path) -> None:
+    config = settle(config, data)
+    record(tmp_path, config)
+    lines = (tmp_path / RUN).read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = [line for line in lines if not line.startswith("attention_dropout")]
+    assert len(kept) == len(lines) - 1
+    (tmp_path / RUN).write_text("".join(kept), encoding="utf-8")
+    assert begin(tmp_path, config, fresh=False) == {}

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from regard.model import short_attention
 from regard.model.cache import KeyValue
+from regard.model.dropout import Dropout
 from regard.model.linear import Linear, linear
 from regard.model.masks import distances, visible
 from regard.model.positions import RelativePositions, Sinusoids, rotate
@@ -19,15 +20,16 @@ from regard.model.positions import RelativePositions, Sinusoids, rotate
 Scores = Callable[[Tensor, Tensor, Tensor], Tensor]  # queries (…, T, K), keys (…, S, K), distances (T, S) -> (…, T, S)
 
 
-def attend(scores: Tensor, value: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Equation 1, softmax(Q K^T / sqrt(d_k)) V, from the scores on; also returns the weights.
+def attend(scores: Tensor, value: Tensor, mask: Tensor, dropout: Dropout | None = None) -> tuple[Tensor, Tensor]:
+    """Equation 1, softmax(Q K^T / sqrt(d_k)) V, from the scores on; also returns the weights before any dropout.
 
     The paper gives forbidden places −inf. The lowest finite number gives the same weights, exactly 0, and does not make
     NaN of a query that may see nothing (a padded one).
     """
     lowest = torch.finfo(scores.dtype).min
     weights = scores.masked_fill(~mask, lowest).softmax(-1)
-    return weights @ value, weights
+    used: Tensor = weights if dropout is None else dropout(weights)
+    return used @ value, weights
 
 
 def restricted_attention(
@@ -39,6 +41,7 @@ def restricted_attention(
     causal: bool,
     neighbours: int,
     everywhere: int = 0,
+    dropout: Dropout | None = None,
 ) -> Tensor:
     """Self-attention over a neighbourhood of size r (section 4) in O(r·n·d) time and memory.
 
@@ -70,7 +73,7 @@ def restricted_attention(
         mask = torch.cat((seen_B11WG.expand(*mask.shape[:-1], -1), mask), dim=-1)
         first_BHNGV = value_BHSV[:, :, None, :everywhere].expand(-1, -1, N, -1, -1)
         value_BHNSV = torch.cat((first_BHNGV, value_BHNSV), dim=-2)
-    output_BHNWV, _ = attend(score_BHNWS, value_BHNSV, mask)
+    output_BHNWV, _ = attend(score_BHNWS, value_BHNSV, mask, dropout)
     return output_BHNWV.reshape(B, H, N * W, -1)[:, :, :T]
 
 
@@ -97,6 +100,7 @@ class MultiHeadAttention(nn.Module):
         relative_distance: int = 0,
         neighbours: int = 0,
         everywhere: int = 0,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.heads, self.score, self.neighbours, self.everywhere = heads, score, neighbours, everywhere
@@ -104,6 +108,7 @@ class MultiHeadAttention(nn.Module):
         self.key = Linear(d_model, heads * d_k)
         self.value = Linear(d_model, heads * d_v)
         self.output = Linear(heads * d_v, d_model)
+        self.dropout = Dropout(dropout)  # on the weights
         self.scale = 1.0 / math.sqrt(d_k) if score == "scaled" else 1.0
         self.rotary = Sinusoids(d_k) if rotary else None
         self.relative = RelativePositions(relative_distance, d_k) if relative_distance else None
@@ -224,7 +229,7 @@ class MultiHeadAttention(nn.Module):
         if padding_BS is not None:
             mask = mask & padding_BS[:, None, None, :]
         scores_BHTS = self.scores(query_BHTK, key_BHSK, distance_TS)
-        return attend(scores_BHTS, value_BHSV, mask)
+        return attend(scores_BHTS, value_BHSV, mask, self.dropout)
 
     def _kernel(self, query_BHTK: Tensor, memory: KeyValue, padding_BS: Tensor | None, *, causal: bool) -> Tensor:
         if query_BHTK.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
@@ -239,10 +244,13 @@ class MultiHeadAttention(nn.Module):
         if causal and not whole and T > 1:
             seen_TS = visible(distances(T, S, query_BHTK.device), causal=True, neighbours=0)
             mask = seen_TS if mask is None else mask & seen_TS
+        chance = self.dropout.chance if self.training else 0.0
         if short:
-            return short_attention.attention(query_BHTK, key_BHSK, value_BHSV, mask, self.scale)
+            return short_attention.attention(query_BHTK, key_BHSK, value_BHSV, mask, self.scale, chance)
+        if chance and query_BHTK.device.type == "cpu":  # torch's would drop by the generator that all threads share
+            return self._as_written(query_BHTK, memory, padding_BS, causal=causal)[0]
         return F.scaled_dot_product_attention(
-            query_BHTK, key_BHSK, value_BHSV, attn_mask=mask, is_causal=whole, scale=self.scale
+            query_BHTK, key_BHSK, value_BHSV, attn_mask=mask, dropout_p=chance, is_causal=whole, scale=self.scale
         )
 
     def _restricted(self, query_BHTK: Tensor, memory: KeyValue, padding_BS: Tensor | None, *, causal: bool) -> Tensor:
@@ -254,6 +262,7 @@ class MultiHeadAttention(nn.Module):
             causal=causal,
             neighbours=self.neighbours,
             everywhere=self.everywhere,
+            dropout=self.dropout,
         )
 
     def _split(self, x_BTE: Tensor) -> Tensor:

@@ -64,18 +64,21 @@ def _self_attention(config: ModelConfig) -> MultiHeadAttention:
         rotary=config.positions == "rotary",
         relative_distance=config.relative_distance if config.positions == "relative" else 0,
         neighbours=config.neighbours,
+        dropout=config.attention_dropout,
     )
 
 
 def _mixing(config: ModelConfig) -> MultiHeadAttention | StateSpace:
     """What lets the encoder's positions know of each other."""
     sizes = (config.d_model, config.heads, config.d_k, config.d_v)
-    rotary = config.positions == "rotary"
+    rotary, dropout = config.positions == "rotary", config.attention_dropout
     match config.mixing:
         case "longformer":
-            return Longformer(*sizes, window=config.window, global_tokens=config.global_tokens, rotary=rotary)
+            return Longformer(
+                *sizes, window=config.window, global_tokens=config.global_tokens, rotary=rotary, dropout=dropout
+            )
         case "linformer":
-            return Linformer(*sizes, rank=config.rank, max_length=config.max_length)
+            return Linformer(*sizes, rank=config.rank, max_length=config.max_length, dropout=dropout)
         case "performer":
             return Performer(*sizes, features=config.features, rotary=rotary)
         case "state-space":
@@ -109,7 +112,8 @@ class DecoderLayer(nn.Module):
         super().__init__()
         self.attention = _self_attention(config)
         self.around_attention = AddNorm(config.d_model, config.dropout, config.norm)
-        self.cross = MultiHeadAttention(config.d_model, config.heads, config.d_k, config.d_v, score=config.score)
+        sizes = (config.d_model, config.heads, config.d_k, config.d_v)
+        self.cross = MultiHeadAttention(*sizes, score=config.score, dropout=config.attention_dropout)
         self.around_cross = AddNorm(config.d_model, config.dropout, config.norm)
         self.feed_forward = FeedForward(config.d_model, config.d_ff, config.activation)
         self.around_feed_forward = AddNorm(config.d_model, config.dropout, config.norm)

@@ -33,8 +33,11 @@ class Longformer(MultiHeadAttention):
         window: int,
         global_tokens: int,
         rotary: bool = False,
+        dropout: float = 0.0,
     ) -> None:
-        super().__init__(d_model, heads, d_k, d_v, rotary=rotary, neighbours=window, everywhere=global_tokens)
+        super().__init__(
+            d_model, heads, d_k, d_v, rotary=rotary, neighbours=window, everywhere=global_tokens, dropout=dropout
+        )
         if global_tokens:
             self.global_query = Linear(d_model, heads * d_k)
             self.global_key = Linear(d_model, heads * d_k)
@@ -57,4 +60,5 @@ class Longformer(MultiHeadAttention):
         key_BHSK = self._turned(self._split(self.global_key(x_BSD)), 0)
         memory = KeyValue(key_BHSK, self._split(self.global_value(x_BSD)))
         distance_GS = distances(query_BHGK.shape[2], key_BHSK.shape[2], x_BSD.device)
-        return attend(self.scores(query_BHGK, key_BHSK, distance_GS), memory.value_BHSV, mask_BS[:, None, None, :])
+        scores_BHGS = self.scores(query_BHGK, key_BHSK, distance_GS)
+        return attend(scores_BHGS, memory.value_BHSV, mask_BS[:, None, None, :], self.dropout)

@@ -13,6 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from regard.model.dropout import keep_scale
+
 SHORT = 64  # queries and keys up to which it is the faster, and its weights not much larger than the queries
 NARROW = 16  # softmax over fewer columns takes torch several times as long as over these
 
@@ -29,14 +31,22 @@ def serves(query_BHTK: Tensor, key_BHSK: Tensor, value_BHSV: Tensor) -> bool:
     )
 
 
-def attention(query_BHTK: Tensor, key_BHSK: Tensor, value_BHSV: Tensor, mask: Tensor | None, scale: float) -> Tensor:
+def attention(
+    query_BHTK: Tensor,
+    key_BHSK: Tensor,
+    value_BHSV: Tensor,
+    mask: Tensor | None,
+    scale: float,
+    dropout: float = 0.0,
+) -> Tensor:
     """softmax(scale · Q K^T) V among keys where the mask, whose last size is S and others broadcast, is True.
 
-    A query that may see nothing, as none does in a sentence that has a token, gets a finite output.
+    A query that may see nothing, as none does in a sentence that has a token, gets a finite output. `dropout` is the
+    chance that a weight is dropped.
     """
     seen = query_BHTK.new_ones(key_BHSK.shape[2], dtype=torch.bool) if mask is None else mask
     output: Tensor = _ShortAttention.apply(  # type: ignore[no-untyped-call]
-        query_BHTK, key_BHSK, value_BHSV, seen, scale
+        query_BHTK, key_BHSK, value_BHSV, seen, scale, dropout
     )
     return output
 
@@ -44,7 +54,13 @@ def attention(query_BHTK: Tensor, key_BHSK: Tensor, value_BHSV: Tensor, mask: Te
 class _ShortAttention(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, query_BHTK: Tensor, key_BHSK: Tensor, value_BHSV: Tensor, seen: Tensor, scale: float
+        ctx: Any,
+        query_BHTK: Tensor,
+        key_BHSK: Tensor,
+        value_BHSV: Tensor,
+        seen: Tensor,
+        scale: float,
+        dropout: float,
     ) -> Tensor:
         B, H, T, _ = query_BHTK.shape
         S, V = value_BHSV.shape[2:]
@@ -57,20 +73,27 @@ class _ShortAttention(torch.autograd.Function):
         scores_NTW = unseen_BHTW.contiguous().view(B * H, T, W).baddbmm_(query_NTK, key_NWK.mT, alpha=scale)
         weights_NTW = torch.softmax(scores_NTW, 2, out=scores_NTW)
 
-        ctx.save_for_backward(query_NTK, key_NWK, value_NWV, weights_NTW)
+        kept_NTW = keep_scale(weights_NTW.shape, dropout).to(weights_NTW.dtype) if dropout else None
+
+        ctx.save_for_backward(query_NTK, key_NWK, value_NWV, weights_NTW, kept_NTW)
         ctx.scale, ctx.sizes = scale, (B, H, S)
-        return (weights_NTW @ value_NWV).view(B, H, T, V)
+        used_NTW = weights_NTW if kept_NTW is None else weights_NTW * kept_NTW
+        return (used_NTW @ value_NWV).view(B, H, T, V)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient_BHTV: Tensor) -> tuple[Tensor | None, ...]:
-        """With P the weights and dP = dO V^T, the gradient of a score is P · (dP - Σ P · dP), summed over the keys."""
-        query_NTK, key_NWK, value_NWV, weights_NTW = ctx.saved_tensors
+        """With P the weights and dP = dO V^T, the gradient of a score is P · (dP - Σ P · dP), summed over the keys.
+
+        What dropout multiplied P by multiplies dP as well.
+        """
+        query_NTK, key_NWK, value_NWV, weights_NTW, kept_NTW = ctx.saved_tensors
         B, H, S = ctx.sizes
         wanted_query, wanted_key, wanted_value = ctx.needs_input_grad[:3]
         gradient_NTV = _matrices(gradient_BHTV, gradient_BHTV.shape[2])
 
-        weighted_NTW = (gradient_NTV @ value_NWV.mT).mul_(weights_NTW)
+        used_NTW = weights_NTW if kept_NTW is None else weights_NTW * kept_NTW
+        weighted_NTW = (gradient_NTV @ value_NWV.mT).mul_(used_NTW)
         total_NT1 = weighted_NTW.sum(2, keepdim=True)
         scores_gradient_NTW = weighted_NTW.addcmul_(weights_NTW, total_NT1, value=-1).mul_(ctx.scale)
 
@@ -80,7 +103,8 @@ class _ShortAttention(torch.autograd.Function):
         return (
             split(scores_gradient_NTW @ key_NWK) if wanted_query else None,
             split(scores_gradient_NTW.mT @ query_NTK)[:, :, :S] if wanted_key else None,
-            split(weights_NTW.mT @ gradient_NTV)[:, :, :S] if wanted_value else None,
+            split(used_NTW.mT @ gradient_NTV)[:, :, :S] if wanted_value else None,
+            None,
             None,
             None,
         )

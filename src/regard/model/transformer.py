@@ -53,7 +53,10 @@ class TransformerState:
 
 
 class Transformer(Embedded):
-    """The model of the paper when the config is `base`; every other field is a stated departure."""
+    """The model of the paper when the config is `base`, but for its first weights (see `initialise`).
+
+    Every other choice is a stated departure.
+    """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config, positions=config.positions)

@@ -12,6 +12,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from regard.code_version import code_version
 from regard.config import Config
 from regard.data.batches import Batches, Step
 from regard.data.prepared import Prepared
@@ -41,7 +42,6 @@ from regard.train.run import (
 )
 from regard.train.step import Trainer, Update, knows_bf16
 from regard.train.validation import Validator, check_validation, validation_losses
-
 
 DIVERGED = 10  # times the loss of a uniform guess, which no model that can still learn comes near
 
@@ -184,7 +184,8 @@ class _Run:
         tell(self.too_long, self.config, self.observer.warn)
         event = "begin" if found is None else "resume"
         left_out = {"too_long": {name: left.pairs for name, left in self.too_long.items()}} if self.too_long else {}
-        started = {"event": event, "steps": self.config.train.steps, "processes": self.world.size}
+        made_by = {"processes": self.world.size, "code": code_version()}
+        started = {"event": event, "steps": self.config.train.steps, **made_by}
         self._record({**started, **left_out, **changes})
 
     def _restore(self, found: checkpoint.Checkpoint) -> Mapping[str, object]:

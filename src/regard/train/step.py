@@ -82,6 +82,7 @@ class Trainer:
         self.description, self.config, self.world = description, config, world
         torch.manual_seed(config.seed)
         self.model = model = build(description)
+        self._check_precision()
         objective: nn.Module = Objective(model, config.label_smoothing)
         if config.compile:
             objective.compile(dynamic=True)
@@ -97,6 +98,15 @@ class Trainer:
             self.average = {name: parameter.detach().clone() for name, parameter in self.parameters.items()}
         self.updates = self._counts(0)
         self.threads = TwoThreads() if world.size == 1 and self._can_be_two(model) else None
+
+    def _check_precision(self) -> None:
+        """Refuse what would end in the first step with an error of torch's: it has no such LSTM for such a CPU."""
+        rounded = self.config.precision == "bf16" and self.world.device.type == "cpu"
+        if rounded and not knows_bf16(self.world.device) and any(isinstance(m, nn.LSTM) for m in self.model.modules()):
+            raise UserError(
+                "train.precision=bf16: this processor has no bfloat16 instructions, which an LSTM needs; "
+                "leave it out, or take another model.cell"
+            )
 
     def _can_be_two(self, model: nn.Module) -> bool:
         """Whether two threads can share the work: of an odd number of cores they would leave one idle.
