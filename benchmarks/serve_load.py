@@ -11,7 +11,6 @@ import argparse
 import asyncio
 import json
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -27,6 +26,7 @@ from regard.saved.bundled import located
 
 CLIENTS = (1, 8, 64)
 OVERLOAD = 10  # times the clients at which nothing more is gained
+LONG_SENTENCES = 50  # in a long text, of about 3,500 characters
 HEAD = "POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 WHO = (
     "My brother",
@@ -76,7 +76,7 @@ def sentence(number: int) -> str:
 @contextmanager
 def server(model: str) -> Iterator[tuple[int, int]]:
     """Its port and its process."""
-    settings = ["rate=0", "cache_bytes=0", "connections=4000"]
+    settings = ["rate=0", "cache_bytes=0", "connections=4000", "address_connections=4000"]
     options = [option for setting in settings for option in ("--set", setting)]
     command = [sys.executable, "-m", "regard", "serve", "--model", model, "--port", "0", "--quiet", *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
@@ -101,29 +101,32 @@ class Load:
         self.seconds: list[float] = []
         """Of each request that was answered with a translation."""
 
-    async def run(self, clients: int, *, seconds: float = 1e9, requests: float = 1e9) -> dict[str, Any]:
-        """Until the time or the number of requests is over."""
+    async def run(
+        self, clients: int, *, seconds: float = 1e9, requests: float = 1e9, sentences: int = 1
+    ) -> dict[str, Any]:
+        """Until the time or the number of requests is over, with so many sentences in each request."""
         self.statuses.clear()
         self.seconds.clear()
         started = time.perf_counter()
         end = started + seconds
-        await asyncio.gather(*(self._client(end, requests) for _ in range(clients)))
+        await asyncio.gather(*(self._client(end, requests, sentences) for _ in range(clients)))
         taken = time.perf_counter() - started
         times = sorted(self.seconds)
         return {
             "clients": clients,
             "requests": self.statuses.total(),
             "statuses": {str(status): number for status, number in sorted(self.statuses.items())},
+            "refused_share": round(1 - len(times) / max(1, self.statuses.total()), 4),
             "translated_a_second": round(len(times) / taken, 1),
-            "p50_ms": round(1000 * statistics.median(times), 1) if times else None,
-            "p99_ms": round(1000 * times[int(0.99 * (len(times) - 1))], 1) if times else None,
+            **{f"p{percent}_ms": _percentile(times, percent) for percent in (50, 95, 99)},
         }
 
-    async def _client(self, end: float, requests: float) -> None:
+    async def _client(self, end: float, requests: float, sentences: int) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         while time.perf_counter() < end and self.statuses.total() < requests:
             source, target = self.pair
-            body = json.dumps({"q": sentence(next(self.numbers)), "source": source, "target": target}).encode()
+            text = " ".join(sentence(next(self.numbers)) for _ in range(sentences))
+            body = json.dumps({"q": text, "source": source, "target": target}).encode()
             head = f"{HEAD}Content-Length: {len(body)}"
             started = time.perf_counter()
             writer.write(head.encode() + b"\r\n\r\n" + body)
@@ -132,6 +135,10 @@ class Load:
             if status == 200:
                 self.seconds.append(time.perf_counter() - started)
         writer.close()
+
+
+def _percentile(times: list[float], percent: int) -> float | None:
+    return round(1000 * times[int(percent / 100 * (len(times) - 1))], 1) if times else None
 
 
 async def _answer(reader: asyncio.StreamReader) -> int:
@@ -156,12 +163,14 @@ async def measured(port: int, process: int, seconds: float, requests: int) -> di
     over = await load.run(OVERLOAD * CLIENTS[-1], requests=requests)
     middle = resident_megabytes(process)
     again = await load.run(OVERLOAD * CLIENTS[-1], requests=requests / 5)
+    long = await load.run(CLIENTS[-1], seconds=4 * seconds, sentences=LONG_SENTENCES)
     return {
         "steady": rows,
         "eight_to_one": round(rows[1]["translated_a_second"] / rows[0]["translated_a_second"], 2),
         "overload": over,
         "megabytes": {"before": before, "after": middle, "after_more": resident_megabytes(process)},
         "overload_again": again,
+        "overload_long": long,
     }
 
 
@@ -175,10 +184,13 @@ async def _languages(port: int) -> tuple[str, str]:
 
 
 def table(report: dict[str, Any]) -> Iterator[str]:
-    yield "clients  translated/s  p50 ms  p99 ms  answers"
-    for row in [*report["steady"], report["overload"]]:
+    yield "clients  translated/s   p50 ms   p95 ms   p99 ms  refused  answers"
+    for row in [*report["steady"], report["overload"], report["overload_long"]]:
         statuses = ", ".join(f"{status}: {number:,}" for status, number in row["statuses"].items())
-        yield f"{row['clients']:7}  {row['translated_a_second']:12}  {row['p50_ms']:6}  {row['p99_ms']:6}  {statuses}"
+        times = "  ".join(f"{row[f'p{percent}_ms']!s:>7}" for percent in (50, 95, 99))
+        refused = f"{100 * row['refused_share']:5.1f} %"
+        yield f"{row['clients']:7}  {row['translated_a_second']:12}  {times}  {refused}  {statuses}"
+    yield f"The last row: texts of {LONG_SENTENCES} sentences each."
     memory = report["megabytes"]
     yield f"\n8 clients do {report['eight_to_one']} times as much as one."
     yield f"MiB before the overload {memory['before']}, after it {memory['after']}, after more {memory['after_more']}"

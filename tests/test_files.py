@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from regard.files import (
     new_directory,
     one_writer,
     read_json,
+    restore_directory,
     whole_directory,
     write_bytes,
     write_json,
@@ -133,6 +135,45 @@ class TestWholeDirectory:
         with pytest.raises(UserError, match="exists already"), whole_directory(tmp_path / "d"):
             pass
         assert (tmp_path / "d" / "x").read_text() == "old"
+
+    def test_the_new_name_is_on_disk_before_the_old_directory_goes(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with whole_directory(tmp_path / "d") as temporary:
+            (temporary / "x").write_text("old")
+        calls: list[str] = []
+        rename, fsync, unlink = os.rename, os.fsync, os.unlink
+
+        def renaming(source: Path, target: Path) -> None:
+            calls.append(f"{source.name} -> {target.name}")
+            rename(source, target)
+
+        def syncing(descriptor: int) -> None:
+            calls.append(f"sync {Path(f'/proc/self/fd/{descriptor}').readlink().name}")
+            fsync(descriptor)
+
+        def unlinking(path: Any, **named: Any) -> None:
+            calls.append(f"remove {path}")
+            unlink(path, **named)
+
+        for name, call in (("rename", renaming), ("fsync", syncing), ("unlink", unlinking)):
+            monkeypatch.setattr(os, name, call)
+        with whole_directory(tmp_path / "d", replace=True) as temporary:
+            (temporary / "x").write_text("new")
+        moved = calls.index("d -> .d.old")
+        assert {"sync x", "sync .d.partial"} <= set(calls[:moved]), "its files and their names come first"
+        assert calls[moved : moved + 4] == [
+            "d -> .d.old", ".d.partial -> d", f"sync {tmp_path.name}", ".d.old -> .d.removed"
+        ]  # fmt: skip
+        assert set(calls[moved + 4 :]) == {"remove x", "remove manifest.json"}
+
+    def test_what_is_restored_is_on_disk(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        with whole_directory(tmp_path / ".d.old") as temporary:
+            (temporary / "x").write_text("old")
+        synced: list[Path] = []
+        monkeypatch.setattr("regard.files.sync_directory", synced.append)
+        restore_directory(tmp_path / "d")
+        assert names(tmp_path) == ["d"] and synced == [tmp_path]
 
 
 @pytest.mark.parametrize(

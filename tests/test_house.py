@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "regard"
-GROUND = {"config", "cores", "errors", "files", "regard"}  # what every room stands on
+GROUND = {"code_version", "config", "cores", "errors", "files", "regard"}  # what every room stands on
 ORDER = (  # a room may use the rooms before it that its row names, never those after it
     ("text", ""),
     ("documents", "text"),

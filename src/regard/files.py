@@ -17,8 +17,14 @@ MANIFEST = "manifest.json"
 CHUNK = 1 << 20
 JSON_LIMIT = 16 << 20  # bytes; no description that we write comes near it
 
-# What a person can mend about the place that is written to.
-_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR}
+# What a person can do about a place that could not be written to.
+_REMEDIES = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "make room there"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM), "change the permissions there"),
+    errno.EROFS: "mount it for writing",
+    errno.ENOTDIR: "move the file away that stands where a folder is needed",
+    errno.ENOENT: "put back what was removed or moved under way",
+}
 
 
 def sync_directory(directory: Path) -> None:
@@ -127,9 +133,8 @@ def whole_directory(final: Path, *, replace: bool = False) -> Iterator[Path]:
     """
     final = final.absolute()
     final.parent.mkdir(parents=True, exist_ok=True)
-    temporary, aside = final.with_name(f".{final.name}.partial"), final.with_name(f".{final.name}.old")
-    if aside.exists() and not final.exists():  # killed between the two renames below
-        aside.rename(final)
+    temporary = final.with_name(f".{final.name}.partial")
+    restore_directory(final)
     if final.exists() and not replace:
         raise UserError(f"{final}: exists already; choose another place or remove it first")
     shutil.rmtree(temporary, ignore_errors=True)
@@ -149,12 +154,47 @@ def whole_directory(final: Path, *, replace: bool = False) -> Iterator[Path]:
     if _holds_the_same(final, temporary):
         shutil.rmtree(temporary)
         return
-    shutil.rmtree(aside, ignore_errors=True)
-    if final.exists():
-        final.rename(aside)
-    temporary.rename(final)
-    sync_directory(final.parent)
-    shutil.rmtree(aside, ignore_errors=True)
+    _put_in_place(temporary, final)
+
+
+def _put_in_place(temporary: Path, final: Path) -> None:
+    """Rename a directory to its final name; one that is there is moved aside, and removed once the new name is on disk.
+
+    At every moment the old or the new directory is whole: under its name, or as `.NAME.old`, which restore_directory
+    finds. It is renamed once more before its files are removed, so that what is called `.old` is never half removed.
+    """
+    aside, removed = _aside(final), final.with_name(f".{final.name}.removed")
+    shutil.rmtree(removed, ignore_errors=True)
+    if aside.exists():  # of an attempt that was killed after the new one stood
+        aside.rename(removed)
+        shutil.rmtree(removed, ignore_errors=True)
+    try:
+        if final.exists():
+            final.rename(aside)
+        temporary.rename(final)
+    except BaseException:
+        restore_directory(final)
+        raise
+    sync_directory(final.parent)  # before the old one goes: a power cut must not lose both
+    if aside.exists():
+        aside.rename(removed)
+        shutil.rmtree(removed, ignore_errors=True)
+
+
+def _aside(final: Path) -> Path:
+    return final.with_name(f".{final.name}.old")
+
+
+def restore_directory(final: Path) -> None:
+    """Undo a replacement that was cut short after the old directory was moved aside and before the new one stood."""
+    if _aside(final).exists() and not final.exists():
+        _aside(final).rename(final)
+        sync_directory(final.parent)
+
+
+def replaced_in(folder: Path) -> list[Path]:
+    """The directories in a folder whose replacement was cut short, whether the new one stands or not."""
+    return [path.with_name(path.name[1 : -len(".old")]) for path in folder.glob(".*.old") if path.is_dir()]
 
 
 def _holds_the_same(directory: Path, other: Path) -> bool:
@@ -172,6 +212,7 @@ def _holds_the_same(directory: Path, other: Path) -> bool:
 @contextmanager
 def new_directory(final: Path, *, replace: bool = False) -> Iterator[Path]:
     """whole_directory where nobody else may write meanwhile, and a disk that is full or closed is a UserError."""
+    check_link(final)
     with disk_mistakes(final), one_writer(final), whole_directory(final, replace=replace) as temporary:
         yield temporary
 
@@ -181,19 +222,44 @@ def one_writer(final: Path) -> Iterator[None]:
     """Refuse a second process that would write to the same place, by whatever name. The lock dies with its process."""
     final = final.resolve()
     final.parent.mkdir(parents=True, exist_ok=True)
-    lock = final.with_name(f".{final.name}.lock")
+    refusal = f"{final}: another regard process is writing here; wait for it or choose another place"
+    with locked(final.with_name(f".{final.name}.lock"), refusal):
+        yield
+
+
+@contextmanager
+def locked(lock: Path, refusal: str) -> Iterator[None]:
+    """Hold a lock file, and remove it in the end; if another process holds it, raise UserError with this sentence."""
     with lock.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            held = lock.exists() and lock.stat().st_ino == os.fstat(file.fileno()).st_ino
+            held = is_open_as(file.fileno(), lock)
         except BlockingIOError:
             held = False
         if not held:  # locked by another, or removed by one that finished between our opening and our locking
-            raise UserError(f"{final}: another regard process is writing here; wait for it or choose another place")
+            raise UserError(refusal)
         try:
             yield
         finally:
             lock.unlink(missing_ok=True)
+
+
+def is_open_as(descriptor: int, path: Path) -> bool:
+    """Whether a path still names the open file: not if that was removed, moved or replaced."""
+    try:
+        named = path.stat()
+    except OSError:
+        return False
+    return os.path.samestat(named, os.fstat(descriptor))
+
+
+def check_link(path: Path) -> None:
+    """Refuse a link to nothing, such as one to a disk that is not mounted."""
+    if path.is_symlink() and not path.exists():
+        raise UserError(
+            f"{path}: is a link to {path.readlink()}, which does not exist; "
+            "mount that disk or make that folder, or choose another place"
+        )
 
 
 def check_place(path: Path) -> None:
@@ -213,6 +279,11 @@ def disk_mistakes(out: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in _DISK:
+        if error.errno not in _REMEDIES or error.errno == errno.ENOENT:  # which may be an input's
             raise
-        raise UserError(f"{out}: {error.strerror}; make room there, or choose another place") from None
+        raise UserError(f"{out}: {error.strerror}; {remedy(error)}, or choose another place") from None
+
+
+def remedy(error: OSError) -> str:
+    """What a person can do about a place that could not be written to."""
+    return _REMEDIES.get(error.errno or 0, "see to the disk")

@@ -127,7 +127,7 @@ def test_it_is_measured_with_and_without_the_constraint(
     _, out, _ = evaluate(*gold, "--parses", found, "--json")
     assert json.loads(out)["summary"]["f1"] == pytest.approx(figures["constrained"]["f1"])
     _, out, _ = evaluate(*gold, "--model", f"{place}/run/model")
-    assert b"with the constraint: 0.00 % repaired, F1 with the right tags " in out
+    assert b"with the constraint: 0.00 % repaired, 0.00 % too long, F1 with the right tags " in out
     code, _, err = evaluate(*gold)
     assert code == 2 and "either --parses or --model" in err
 

@@ -9,6 +9,7 @@ from regard.config.presets import paper_figures, preset, preset_names, read, set
 from regard.config.run import Config
 from regard.config.train import TrainConfig
 from regard.errors import UserError
+from regard.train.schedule import rate
 
 
 def test_base_is_the_paper() -> None:
@@ -28,7 +29,7 @@ def test_base_is_the_paper() -> None:
     assert (m.dropout, m.positions, m.norm, m.activation, m.score, m.neighbours) == (
         0.1, "sinusoidal", "post", "relu", "scaled", 0,
     )  # fmt: skip
-    assert m.share_embeddings and m.tie_projection
+    assert m.share_embeddings and m.tie_projection and m.attention_dropout == 0.0
     assert (t.steps, t.batch_tokens, t.label_smoothing, t.warmup, t.schedule) == (100_000, 25_000, 0.1, 4000, "paper")
     assert (t.beta1, t.beta2, t.epsilon, t.average_last, t.clip) == (0.9, 0.98, 1e-9, 5, None)
     assert (d.beam, d.alpha, d.extra_length) == (4, 0.6, 50)
@@ -86,6 +87,25 @@ def test_parsers_are_as_table_4_has_them(name: str) -> None:
     assert (found.decode.beam, found.decode.alpha, found.decode.extra_length) == (21, 0.3, 300)
     assert found.model.encoder_layers == found.model.decoder_layers == 4 and found.model.d_model == 1024
     assert (found.model.heads, found.model.d_k, found.model.d_ff) == (8, 128, 2048)
+
+
+@pytest.mark.parametrize(
+    ("name", "warmup", "dropouts"), [("parsing-wsj", 16_000, (0.2, 0.2)), ("parsing-semi", 4000, (0.1, 0.0))]
+)
+def test_parsers_are_trained_as_in_tensor2tensor(name: str, warmup: int, dropouts: tuple[float, float]) -> None:
+    """At every step half of the rate of equation 3."""
+    found = preset(name)
+    assert (found.model.dropout, found.model.attention_dropout) == dropouts
+    paper = TrainConfig(warmup=warmup)
+    for step in (1, 100, warmup, 3 * warmup, 100_000):
+        assert rate(step, found.train, 1024) == pytest.approx(0.5 * rate(step, paper, 1024), rel=1e-3)
+
+
+def test_multi30k_is_run_by_the_published_rule() -> None:
+    """Wu et al., 2021: 8,000 steps at most, ten validations without a better one, the mean of the last ten."""
+    train = read(Path(__file__).parents[1] / "experiments" / "multi30k-tiny.toml").train
+    assert (train.steps, train.patience, train.best, train.final) == (8000, 10, "loss", "mean")
+    assert train.average_last == train.keep_last == 10 and train.accumulate * train.batch_tokens == 2 * 4096
 
 
 def test_every_preset_is_valid_and_listed() -> None:

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.config.special_tokens import BOS, EOS, PAD
-from regard.data.batches import Batch, Batches, Plan, Position, evaluation_batches
+from regard.data.batches import Batch, Batches, Plan, Position, TooLong, evaluation_batches
 from regard.errors import UserError
 
 # The machine is shared, so no example has a deadline.
@@ -267,11 +267,28 @@ def test_pairs_that_fill_the_budget_exactly() -> None:
         assert shapes[1, 50] == 1 and shapes[5, 10] >= 1
 
 
-def test_an_over_long_pair_is_refused_before_the_first_batch() -> None:
-    splits = [Memory([(5, 5)]), Memory([(5, 5)] * 70 + [(20, 33)] + [(5, 5)], weight=0.1)]
-    with pytest.raises(UserError, match=r"corpus 1, pair 70, .* 20 source and 33 target .* batch_tokens to 34 or more"):
-        Batches(splits, batch_tokens=33, seed=0, window=50)
-    assert Batches(splits, batch_tokens=34, seed=0, window=50)
+@pytest.mark.parametrize(("tokens", "longest"), [(33, None), (60, 33)])
+def test_over_long_pairs_are_left_out_and_counted(tokens: int, longest: int | None) -> None:
+    splits = [Memory([(40, 1)] + [(5, 5)] * 30), Memory([(5, 5)] * 70 + [(20, 33), (32, 32), (33, 3)])]
+    batches = Batches(splits, batch_tokens=tokens, seed=0, window=50, longest=longest)
+    assert batches.too_long == (TooLong(1, 41), TooLong(2, 34))
+    every = {(0, index) for index in range(1, 31)} | {(1, index) for index in (*range(70), 71)}
+    for epoch in range(2):
+        assert visits(epoch_of(batches, epoch)) == Counter(every)
+    assert Batches(splits, batch_tokens=41, seed=0).too_long == (TooLong(0, 41), TooLong(0, 34))
+
+
+def test_a_window_of_over_long_pairs_alone() -> None:
+    """A corpus larger than a window is reordered by blocks: here one window has nothing to train on."""
+    batches = Batches([Memory([(50, 50)] * 10 + [(5, 5)] * 10)], batch_tokens=40, seed=5, window=10, block=10)
+    assert visits(epoch_of(batches, 0)) == Counter((0, index) for index in range(10, 20))
+    for position in (Position(0, 0), Position(0, 1), Position(1, 0), Position(1, 1)):
+        assert members(next(batches.plans(position)))
+
+
+def test_over_long_pairs_alone_are_refused() -> None:
+    with pytest.raises(UserError, match="all 3 training pairs have a text of 34 or more tokens.*make these larger"):
+        Batches([Memory([(33, 1), (1, 33)]), Memory([]), Memory([(60, 2)])], batch_tokens=33, seed=0)
 
 
 def test_nothing_to_train_on_is_refused() -> None:
@@ -284,6 +301,12 @@ def test_nothing_to_train_on_is_refused() -> None:
 def test_a_position_of_other_data_is_refused(position: Position) -> None:
     with pytest.raises(UserError, match="resume with the data"):
         next(Batches([Memory([(1, 1)] * 50)], batch_tokens=10, seed=0).plans(position))
+
+
+def test_evaluation_leaves_out_what_a_model_cannot_read() -> None:
+    split = Memory([(5, 5), (9, 2), (2, 10), (10, 10)])
+    found = [index for batch in evaluation_batches(split, 8, longest=10) for _, index in batch.pairs]
+    assert sorted(found) == [0, 1]
 
 
 @examples

@@ -216,8 +216,18 @@ def test_a_line_without_end_is_not_read_into_memory(tmp_path: Path, monkeypatch:
     source, target = parallel(tmp_path, b"a\n" + b"x" * 100_000 + b"\nc\n", b"A\nB\nC\n")
     assert complaint(source, target).startswith(f"{source}, line 2: longer than 1000 bytes; ")
     assert read(source, target, skip=True) == ([("a", "A"), ("c", "C")], {"line too long": 1})
-    with lines.Lines(str(source)) as opened:
+    with lines.Lines(str(source), skip_invalid=True) as opened:
         assert max(len(line) for some in opened for line in some) <= 1000 + 2 * 64
+
+
+def test_a_line_that_is_left_out_must_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(parse, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(lines, "LONGEST_SKIPPED", 10_000)
+    monkeypatch.setattr(lines, "BLOCK", 64)
+    source, target = parallel(tmp_path, b"a\n" + b"x" * 10_100 + b"\nc\n", b"A\nB\nC\n")
+    with pytest.raises(UserError, match=f"^{source}, line 2: longer than 10000 bytes; .* into sentences$"):
+        read(source, target, skip=True)
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b""])
@@ -230,6 +240,10 @@ def test_the_longest_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lengt
     files = parallel(tmp_path, content, content)
     found, dropped = read(*files, skip=True)
     assert (len(found), dropped) == ((1, {}) if length <= 1000 else (0, {"line too long": 1}))
+    if length <= 1000:
+        assert read(*files) == (found, {})
+    else:
+        assert complaint(*files).startswith(f"{files[0]}, line 1: longer than 1000 bytes; ")
 
 
 @pytest.mark.parametrize("ending", [".gz", ".xz", ".zst"])

@@ -193,7 +193,7 @@ def test_bombs(tmp_path: Path, name: str) -> None:
 
 
 def test_a_bomb_in_what_nobody_wants(tmp_path: Path) -> None:
-    """In a tar it must be read to come to what follows; so must a header as long as that."""
+    """In a tar it must be read to come to what follows; a header as long as that is not."""
     archive = tar(tmp_path / "a.tgz", ("a", ZEROS), ("b", b"x"), mode="w:gz")
     with pytest.raises(UserError, match="far more than"):
         unpack(archive, tmp_path / "out", ["b"])
@@ -201,7 +201,7 @@ def test_a_bomb_in_what_nobody_wants(tmp_path: Path) -> None:
     header.type, header.size = tarfile.XHDTYPE, len(ZEROS)
     with gzip.open(tmp_path / "b.tgz", "wb") as file:
         file.write(header.tobuf(tarfile.PAX_FORMAT) + ZEROS)
-    with pytest.raises(UserError, match="far more than"):
+    with pytest.raises(UserError, match="a header of 16,777,217 bytes"):
         unpack(tmp_path / "b.tgz", tmp_path / "out")
 
 

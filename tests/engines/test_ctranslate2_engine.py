@@ -241,13 +241,15 @@ def test_limits(restless: Pair, extra: int) -> None:
             assert one.log_probability == pytest.approx(sum(log), abs=1e-3)
 
 
-def test_scores_that_are_not_numbers(tmp_path: Path, subwords: Subwords) -> None:
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+def test_scores_that_are_not_numbers(tmp_path: Path, subwords: Subwords, value: float) -> None:
     pair = Pair(tmp_path / "ct2", subwords, steps=0)
-    pair.torch.model.projection_VD.fill_(torch.nan)
+    pair.torch.model.projection_VD.fill_(value)
     described = Description(pair.config, DecodeConfig(), (None, None), "NFC", {"subwords.model": subwords.content})
     write_ctranslate2(pair.folder, described, as_arrays(pair.torch.model.state_dict()), "float32")
-    with pytest.raises(Failed, match="not numbers"):
-        pair.engine(None).search(sources(3), Request(DecodeConfig(beam=3)))
+    for beam in (1, 3):
+        with pytest.raises(Failed, match="not numbers"):
+            pair.engine(None).search(sources(3), Request(DecodeConfig(beam=beam)))
 
 
 def test_learned_positions_end(tmp_path: Path, subwords: Subwords) -> None:

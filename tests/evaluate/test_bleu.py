@@ -113,6 +113,15 @@ def test_systems_are_compared() -> None:
     assert compare(better, better, references)[0].p == 1
 
 
+def test_groups_are_by_the_sources_where_there_are_sources() -> None:
+    hypotheses, references = corpus(12)
+    sources = ["word " * (5 * number) for number in range(12)]
+    for given, texts in ((sources, sources), (None, references[0])):
+        wanted = by_length(texts, hypotheses, references)
+        assert report(hypotheses, references, sources=given).by_length == wanted
+    assert by_length(sources, hypotheses, references) != by_length(references[0], hypotheses, references)
+
+
 def test_reports() -> None:
     hypotheses, references = corpus()
     whole = report(hypotheses, references, baseline=hypotheses, perplexity=4.5)

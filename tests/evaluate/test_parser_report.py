@@ -1,8 +1,13 @@
 """What is told of parses."""
 
-from regard.evaluate.parser_report import ParserReport, figures
+from tests.decode.test_parser import saved_parser  # noqa: F401
+
+from regard.evaluate.parser_report import ParserReport, figures, measure_parser
+from regard.saved.saved_model import Saved
 from regard.text.trees import Tree, cleaned, read_trees, words
-from regard.translate.parser import Parse
+from regard.translate.parser import Parse, ParseOptions, Parser
+
+# ruff: noqa: F811
 
 GOLD = [
     "(S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .))",
@@ -32,4 +37,26 @@ def test_what_is_repaired_is_counted_and_measured() -> None:
     found = figures(trees(*GOLD), parses(GOLD[0], FLAT, repaired=1))
     matched, gold, test = 3 + 1, 3 + 3, 3 + 1
     assert found["repaired"] == 50.0 and found["f1_right_tags"] == 100 * 2 * matched / (gold + test)
-    assert "50.00 % repaired, F1 with the right tags 80.00" in ParserReport({}, {"unconstrained": found}).as_text()
+    assert (
+        "50.00 % repaired, 0.00 % too long, F1 with the right tags 80.00"
+        in ParserReport({}, {"unconstrained": found}).as_text()
+    )
+
+
+def test_both_kinds_of_search_are_measured(saved_parser: Saved) -> None:
+    """An untrained parser writes trees only where it is held to them."""
+    parser = Parser(saved_parser)
+    found = measure_parser(parser, trees(*GOLD), ParseOptions(beam=1))
+    sentences = [words(tree) for tree in trees(*GOLD)]
+    for name, constraint in (("constrained", True), ("unconstrained", False)):
+        assert found.parses[name] == parser.parse_words(sentences, ParseOptions(beam=1, constraint=constraint))
+    assert found.figures["constrained"]["repaired"] == 0 < found.figures["unconstrained"]["repaired"]
+
+
+def test_a_sentence_that_was_not_searched_is_counted_apart() -> None:
+    """Its flat tree is measured, but no search had to be repaired."""
+    flat = Parse(tuple(words(trees(FLAT)[0])), trees(FLAT)[0], None, True)
+    assert flat.too_long
+    found = figures(trees(*GOLD), [*parses(GOLD[0]), flat])
+    assert (found["repaired"], found["too_long"]) == (0.0, 50.0)
+    assert "0.00 % repaired, 50.00 % too long, F1 with" in ParserReport({}, {"constrained": found}).as_text()

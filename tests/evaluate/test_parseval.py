@@ -194,6 +194,13 @@ def test_figures() -> None:
     assert [figures[name] for name in ("sentences", "errors", "skipped", "valid")] == [4, 1, 1, 2]
 
 
+def test_two_crossings_are_two_or_less() -> None:
+    totals = Totals()
+    for crossing in (0, 1, 2, 3):
+        totals.add(Sentence(0, 1, 4, 4, crossing, 5, 5, 5))
+    assert (totals.figures()["no_crossing"], totals.figures()["two_or_less"]) == (25, 75)
+
+
 @pytest.fixture(scope="module")
 def printed(corpora: Path) -> str:
     """What EVALB says of the pairs."""

@@ -1,14 +1,18 @@
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 from tests.support.models import padded, sentences
 
 from regard.config.special_tokens import BOS, EOS
+from regard.errors import Failed, UserError
 from regard.evaluate import perplexity as module
-from regard.evaluate.perplexity import perplexity, score_ids, score_texts
+from regard.evaluate.perplexity import Scored, perplexity, score_ids, score_texts
+from regard.model.build import build
 from regard.saved.saved_model import Saved
 from regard.search.ensemble import Ensemble
+from regard.text.subwords import Subwords
 from regard.translate.translator import Options, Translator
 
 
@@ -49,6 +53,38 @@ def test_ensembles_are_scored(saved: Saved) -> None:
     alone = score_texts(Translator(saved), ["The man."], ["Der Mann."])[0]
     together = score_texts(twice, ["The man."], ["Der Mann."])[0]
     assert together.token_scores == pytest.approx(alone.token_scores, abs=1e-5)
+
+
+def test_scores_that_are_not_numbers_are_told(saved: Saved) -> None:
+    broken = build(saved.config).eval().requires_grad_(False)
+    broken.projection_VD.fill_(math.nan)
+    with pytest.raises(Failed, match="not numbers"):
+        score_ids(broken, [[5, 6]], [[7]])
+
+
+def test_a_text_is_as_long_as_the_model_can_read_and_no_longer(saved: Saved) -> None:
+    config = saved.config.model_copy(update={"positions": "learned", "max_length": 12})
+    limited = Translator(replace(saved, config=config, model=build(config).eval().requires_grad_(False)))
+    fits, over = "1" * 10, "1" * 11  # a space before them is a token, too
+    assert [len(ids) for ids in limited.source_subwords.encode([fits, over])] == [11, 12]
+    assert len(score_texts(limited, ["1", fits], [fits, "1"])) == 2
+    for pair in (("1", over), (over, "1")):
+        with pytest.raises(UserError, match="line 2: 12 tokens, but the model can read no more than 11"):
+            score_texts(limited, ["1", pair[0]], ["1", pair[1]])
+
+
+def test_the_source_says_into_which_language(saved: Saved) -> None:
+    tagged = Subwords.train(sentences(), 400, tags=("<2de>", "<2ko>"))
+    both = Translator(replace(saved, languages=(None, None), subwords={"subwords.model": tagged.content}))
+    source, target = tagged.encode(["The man.", "Der Mann."])
+    for language in ("de", "ko"):
+        (found,) = score_texts(both, ["The man."], ["Der Mann."], target_language=language)
+        assert found.token_scores == score_ids(saved.model, [[tagged.tag(f"<2{language}>"), *source]], [target])[0]
+
+
+def test_what_is_next_to_impossible_is_infinitely_perplexing() -> None:
+    assert Scored(("x",), (-1e6, 0.0)).perplexity == math.inf
+    assert Scored((), (-2.0,)).perplexity == pytest.approx(math.exp(2))
 
 
 def test_nothing() -> None:

@@ -32,6 +32,7 @@ CHOICES = {
     "next word": {**SMALL, "next_word": True, "source_vocabulary": 50},
     "separate vocabularies": {**SMALL, "source_vocabulary": 50},
     "untied": {**SMALL, "tie_projection": False, "share_embeddings": False},
+    "attention dropout": {**SMALL, "attention_dropout": 0.5},
     "gelu": {**SMALL, "activation": "gelu"},
     "silu": {**SMALL, "activation": "silu"},
     "deep and shallow": {**SMALL, "encoder_layers": 3, "decoder_layers": 1},

@@ -8,6 +8,7 @@ from regard.config.model import model_config
 from regard.config.presets import paper_figures, preset, preset_names
 from regard.config.special_tokens import BOS, PAD
 from regard.model.build import build
+from regard.model.kernels.dropout import Dropout
 from regard.model.layers import DecoderLayer, EncoderLayer
 from regard.model.masks import not_padding
 from regard.model.transformer import Transformer
@@ -171,5 +172,5 @@ def test_dropout_is_where_the_paper_has_it() -> None:
     assert not torch.equal(model.features(source, target), model.features(source, target))
     still = build(CONFIG.model_copy(update={"dropout": 0.0})).train()
     assert torch.equal(still.features(source, target), still.features(source, target))
-    places = [name for name, module in model.named_modules() if type(module).__name__ == "Dropout"]
+    places = [name for name, part in model.named_modules() if isinstance(part, Dropout) and part.chance]
     assert len(places) == 2 + 3 * 2 + 3 * 3

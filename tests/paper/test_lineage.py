@@ -19,7 +19,7 @@ SOME = Lineage(models=("tiny", "rnn", "lstm-attention", "feedforward"), set=SET)
 
 
 def run(data: Prepared, out: Path, watched: Watched, *wanted: str, fresh: bool = False) -> Outcomes:
-    return run_lineage(SOME, wanted, data, out, sample_of(data), watched, fresh=fresh)
+    return run_lineage(SOME, wanted, data, out, sample_of(data), watched, watched.warn, fresh=fresh)
 
 
 def test_all_models_are_as_large_as_the_first(data: Prepared) -> None:
@@ -77,7 +77,8 @@ def test_another_text_to_measure_on_is_noticed(data: Prepared, tmp_path: Path) -
         samples.append(sample_of(data, (str(tmp_path / folder / "a"), str(tmp_path / folder / "b"))))
     alone = Lineage(models=("tiny",), set=SET)
     found = [
-        run_lineage(alone, [], data, tmp_path / "out", sample, Watched(), fresh=False)["tiny"] for sample in samples
+        run_lineage(alone, [], data, tmp_path / "out", sample, Watched(), print, fresh=False)["tiny"]
+        for sample in samples
     ]
     assert samples[0].name == samples[1].name and found[0] != found[1]
 

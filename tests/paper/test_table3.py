@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from tests.support.experiments import Watched, kill_at
 
+from regard.code_version import MEASURING, code_version
 from regard.config.presets import paper_figures, preset_names
 from regard.config.run import Config
 from regard.data.prepared import Prepared
 from regard.errors import Interrupted, UserError
 from regard.files import sha256
-from regard.paper.experiment import Row, read_experiment, run_rows, sample_of
+from regard.paper.experiment import FIGURES, Row, read_experiment, run_rows, sample_of
 from regard.paper.table3 import Table3, chosen, rows_at, run_table3
 from regard.train.loop import Silence
 from regard.train.run import settle
@@ -30,12 +31,13 @@ from regard.data.prepared import Prepared
 from regard.paper.experiment import read_experiment
 from regard.paper.table3 import Table3, run_table3
 table = read_experiment(Table3, "table3", Path(sys.argv[1]))
-run_table3(table, "tiny", Prepared.open(sys.argv[2]), Path(sys.argv[3]), [], Watched(), fresh=False)
+run_table3(table, "tiny", Prepared.open(sys.argv[2]), Path(sys.argv[3]), [], Watched(), print, fresh=False)
 """
 
 
 def run(table: Path, data: Prepared, out: Path, watched: Watched, *wanted: str, fresh: bool = False) -> dict[str, Any]:
-    return run_table3(read_experiment(Table3, "table3", table), "tiny", data, out, wanted, watched, fresh=fresh)
+    experiment = read_experiment(Table3, "table3", table)
+    return run_table3(experiment, "tiny", data, out, wanted, watched, watched.warn, fresh=fresh)
 
 
 class TestRows:
@@ -118,7 +120,7 @@ def test_rows_that_another_command_has_run_meanwhile(
         yield Silence()
 
     table = read_experiment(Table3, "table3", table_file)
-    report = run_table3(table, "tiny", data, tmp_path / "out", ["A"], beside, fresh=False)
+    report = run_table3(table, "tiny", data, tmp_path / "out", ["A"], beside, print, fresh=False)
     assert [row["row"] for row in report["rows"] if row["ours"]] == ["base", "base-seed2", "A-1"]
 
 
@@ -150,7 +152,7 @@ def test_one_that_fails_does_not_stop_the_others(
 ) -> None:
     wild = config.train.model_copy(update={"schedule": "constant", "peak_rate": 1e30, "bad_steps": 1})
     rows = [Row("wild", config.model_copy(update={"train": wild})), Row("tame", config)]
-    outcomes = run_rows(rows, data, tmp_path, sample_of(data), watched)
+    outcomes = run_rows(rows, data, tmp_path, sample_of(data), watched, watched.warn)
     wild_one, tame = outcomes["wild"], outcomes["tame"]
     assert isinstance(wild_one, str) and "not finite" in wild_one
     assert not isinstance(tame, str) and tame.config == settle(config, data) and tame.step == 12
@@ -172,7 +174,7 @@ def impatient(title: str, steps: int, run: Path) -> Iterator[Impatient]:
 def test_stopped_at_the_last_step_of_a_row(table_file: Path, data: Prepared, tmp_path: Path, watched: Watched) -> None:
     out = tmp_path / "out"
     with pytest.raises(Interrupted, match="out/base: stopped after its last step") as stopped:
-        run_table3(read_experiment(Table3, "table3", table_file), "tiny", data, out, [], impatient, fresh=False)
+        run_table3(read_experiment(Table3, "table3", table_file), "tiny", data, out, [], impatient, print, fresh=False)
     assert stopped.value.code == 75 and not (out / "base-seed2").exists()
     run(table_file, data, out, watched, "base")
     assert watched.runs == [("base", 8), ("base-seed2", 8)]
@@ -191,3 +193,59 @@ def test_killed_between_and_inside_rows(table_file: Path, digits: Path, data: Pr
     for name in ("base", "base-seed2", "A-1", "D-drop0"):
         path = f"{name}/model/model.safetensors"
         assert sha256(out / path) == sha256(tmp_path / "whole" / path)
+
+
+class TestOtherCode:
+    """Results of two versions of the code never stand in one table."""
+
+    @pytest.fixture
+    def done(self, table_file: Path, data: Prepared, tmp_path: Path, watched: Watched) -> Path:
+        run(table_file, data, tmp_path / "out", watched, "A", "D")
+        watched.runs.clear()
+        return tmp_path / "out"
+
+    def test_a_row_records_its_code(self, done: Path) -> None:
+        version = code_version(MEASURING)
+        assert json.loads((done / "A-1" / FIGURES).read_bytes())["code"] == version
+        assert f"Code: {version}." in (done / "table3.md").read_text(encoding="utf-8")
+        assert json.loads((done / "table3.json").read_bytes())["code"] == version
+
+    @pytest.mark.parametrize("code", ["0.1.0+0123456789ab", None])
+    def test_figures_of_other_code_are_not_reported(
+        self, code: str | None, done: Path, table_file: Path, data: Prepared, watched: Watched
+    ) -> None:
+        rewrite(done / "A-1" / FIGURES, code)
+        report = run(table_file, data, done, watched, "D")
+        assert {row["row"] for row in report["rows"] if row["ours"]} == {"D-drop0"} and not watched.runs
+        assert [f"A-1/{FIGURES}" in sentence for sentence in watched.warnings] == [True]
+        assert (code or "not recorded") in watched.warnings[0]
+
+    def test_a_run_of_this_code_is_measured_again(
+        self, done: Path, table_file: Path, data: Prepared, watched: Watched
+    ) -> None:
+        before = (done / "A-1" / FIGURES).read_bytes()
+        rewrite(done / "A-1" / FIGURES, None)
+        run(table_file, data, done, watched, "A")
+        assert (done / "A-1" / FIGURES).read_bytes() == before
+
+    @pytest.mark.parametrize("code", ["0.1.0+0123456789ab", None])
+    def test_a_run_of_other_code_is_not_gone_on_with(
+        self, code: str | None, done: Path, table_file: Path, data: Prepared, watched: Watched
+    ) -> None:
+        (done / "A-1" / FIGURES).unlink()
+        log = done / "A-1" / "log.jsonl"
+        first, *others = log.read_text(encoding="utf-8").splitlines()
+        begun = {key: value for key, value in json.loads(first).items() if key != "code"}
+        log.write_text(
+            "\n".join([json.dumps(begun | ({"code": code} if code else {})), *others]) + "\n", encoding="utf-8"
+        )
+        with pytest.raises(UserError, match="trained by other code.*--fresh"):
+            run(table_file, data, done, watched, "A")
+        run(table_file, data, done, watched, "A", fresh=True)
+        assert json.loads((done / "A-1" / FIGURES).read_bytes())["code"] == code_version(MEASURING)
+
+
+def rewrite(path: Path, code: str | None) -> None:
+    """Figures as another version, or one that did not record itself, has written them."""
+    figures = {key: value for key, value in json.loads(path.read_bytes()).items() if key != "code"}
+    path.write_text(json.dumps(figures | ({"code": code} if code else {})), encoding="utf-8")

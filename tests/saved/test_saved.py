@@ -49,6 +49,14 @@ def test_comes_back_as_it_was(saved: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_description_of_before_a_setting_existed_means_its_default(saved: Path) -> None:
+    described = json.loads((saved / "config.json").read_bytes())
+    del described["model"]["attention_dropout"]
+    (saved / "config.json").write_text(json.dumps(described), encoding="utf-8")
+    write_manifest(saved)
+    assert load_model(saved).config == CONFIG.model
+
+
 def test_half_precision_comes_back_as_float32(tmp_path: Path) -> None:
     model = build(CONFIG)
     save_model(tmp_path / "m", model, CONFIG, {}, storage="float16")

@@ -5,16 +5,17 @@ from typing import Any
 
 import pytest
 import torch
-from tests.support.models import Scored, banning, exhaustive, log_probabilities, padded, plain_beam_search
+from tests.support.models import Scored, Scripted, banning, exhaustive, log_probabilities, padded, plain_beam_search
 
 from regard.config.decode import DecodeConfig
 from regard.config.special_tokens import BOS, EOS, PAD, UNK
-from regard.errors import Failed
 from regard.model.seq2seq import Seq2Seq
+from regard.search import beam as module
 from regard.search.beam import beam_search
 from regard.search.constraints import Constraints
 from regard.search.greedy import greedy_search
 from regard.search.hypothesis import Hypothesis
+from regard.search.required import required_search
 
 Make = Callable[..., Seq2Seq]
 PENALTIES = [(0.0, "paper"), (0.6, "paper"), (1.0, "average"), (2.0, "paper"), (0.6, "average"), (3.0, "average")]
@@ -82,6 +83,21 @@ def test_stopping_early_changes_nothing_but_the_work(make: Make, alpha: float, p
     assert sum(rows) <= work
     if alpha == 0:  # then a longer output can't be better than one that it continues
         assert sum(rows) < work
+
+
+def test_as_many_stay_open_although_one_of_a_parent_ends() -> None:
+    """EOS is the best first token, then 4, then 5: a beam of 2 keeps both open, and 5 leads to the best output."""
+
+    def logits(tokens: tuple[int, ...]) -> list[float]:
+        if not tokens:
+            return [-2.5, -99.0, -99.0, -0.9, -1.2, -1.3]
+        certain = EOS if tokens[0] == 5 else 0
+        return [0.0 if token == certain else -9.0 for token in range(6)]
+
+    for early in (True, False):
+        config = settings(beam=2, alpha=1.0, penalty="average", extra_length=3)
+        ((found,),) = beam_search(Scripted(logits), padded([[]]), config, early_stopping=early)
+        assert found.tokens == (5,)
 
 
 def test_greedy_is_a_beam_of_one(make: Make) -> None:
@@ -161,11 +177,29 @@ def test_ties_have_one_order(make: Make) -> None:
     assert found[0][0].tokens == beam_search(model, padded([[4, 5], [6]]), config, n_best=3)[0][0].tokens
 
 
-def test_broken_weights_are_told(make: Make) -> None:
-    model = make(1)
-    model.projection_VD[:] = float("nan")
-    with pytest.raises(Failed, match="not numbers"):
-        beam_search(model, padded([[4]]), settings())
+def test_an_output_that_can_still_be_the_best_is_waited_for() -> None:
+    """The bound of early stopping counts EOS: the longest output has `end` tokens and EOS.
+
+    EOS at once has log p = -0.65. The other output has -2.3 for its first token, then certainty up to the limit of
+    three tokens and EOS: -2.3 / 4 is better than -0.65, which -2.3 / 3 would not be.
+    """
+    first, ended, certain = -2.3, -0.65, 0.0
+    rest = math.log(1 - math.exp(first) - math.exp(ended))
+
+    def logits(tokens: tuple[int, ...]) -> list[float]:
+        if not tokens:
+            return [rest, -99.0, -99.0, ended, first]
+        return [-99.0, -99.0, -99.0, certain if len(tokens) == 3 else -99.0, -99.0 if len(tokens) == 3 else certain]
+
+    config = settings(beam=4, alpha=1.0, penalty="average", extra_length=3)
+    searches = (
+        beam_search(Scripted(logits), padded([[]]), config),
+        beam_search(Scripted(logits), padded([[]]), config, early_stopping=False),
+        required_search(Scripted(logits), padded([[]]), config, [()]),
+    )
+    for ((found,),) in searches:
+        assert found.tokens == (4, 4, 4)
+        assert found.score == pytest.approx(first / 4)
 
 
 def test_an_empty_batch(make: Make) -> None:
@@ -231,3 +265,15 @@ class TestConstraints:
         for hypothesis in found:
             ngrams = [hypothesis.tokens[at : at + n] for at in range(len(hypothesis.tokens) - n + 1)]
             assert len(ngrams) == len(set(ngrams))
+
+
+@pytest.mark.parametrize("held", [1, 40, 1 << 17])
+def test_the_normaliser_is_log_sum_exp_however_many_rows_are_taken_at_once(
+    monkeypatch: pytest.MonkeyPatch, held: int
+) -> None:
+    monkeypatch.setattr(module, "NORMALISED", held)
+    for rows, vocabulary in ((1, 5), (7, 13), (64, 3)):
+        logits = torch.randn(rows, vocabulary, generator=torch.Generator().manual_seed(rows)) * 30 + 100
+        torch.testing.assert_close(module.normaliser(logits), logits.logsumexp(1))
+        huge = logits * 1000  # exp of it is no number
+        torch.testing.assert_close(module.normaliser(huge), huge.logsumexp(1))

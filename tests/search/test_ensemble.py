@@ -38,6 +38,12 @@ def test_probabilities_are_averaged(make: Make) -> None:
     assert len(ensemble.attentions(source, target).cross) == 2
 
 
+def test_it_trains_while_any_of_its_models_does(make: Make) -> None:
+    resting, training = make(1), make(2).train()
+    assert not Ensemble([resting]).training
+    assert Ensemble([resting, training]).training and resting.training, "an engine stops dropout by this flag"
+
+
 def test_vocabularies_must_agree(make: Make) -> None:
     with pytest.raises(UserError, match="must share one"):
         Ensemble([make(1, vocabulary=20), make(1, vocabulary=21)])

@@ -1,6 +1,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ from tests.support.models import banning, log_probabilities, next_logs, padded
 
 from regard.config.decode import DecodeConfig
 from regard.config.special_tokens import EOS
+from regard.errors import UserError
 from regard.model.seq2seq import Seq2Seq
 from regard.search.constraints import Constraints
 from regard.search.greedy import greedy_search
@@ -60,6 +62,14 @@ def test_cold_sampling_is_greedy(make: Make) -> None:
     wanted = [one.tokens for one in greedy_search(model, padded(sources), config)]
     for cold in (Sampling(temperature=1e-4), Sampling(top_k=1), Sampling(top_p=1e-9)):
         assert [one.tokens for one in sample(model, padded(sources), config, cold)] == wanted
+
+
+@pytest.mark.parametrize(
+    "values", [{"top_k": -1}, {"top_p": 0.0}, {"top_p": 1.01}, {"temperature": 0.0}, {"temperature": math.inf}]
+)
+def test_mistakes(values: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match="change"):
+        Sampling(**values)
 
 
 def test_what_is_likely() -> None:

@@ -17,10 +17,10 @@ from urllib.parse import urlencode
 
 from regard.engines.engine import Engine, Progress, Request, quiet
 from regard.search.hypothesis import Hypothesis
-from regard.serve.desk import Desk
 from regard.serve.keys import Keys
 from regard.serve.run import Server, bound, server
 from regard.serve.settings import Settings
+from regard.serve.state import AppState
 
 BOUNDARY = "a-line-that-no-text-has"
 
@@ -40,7 +40,7 @@ class Answer:
 class Running:
     """A server that listens."""
 
-    desk: Desk
+    state: AppState
     server: Server
     port: int
 
@@ -95,17 +95,17 @@ def multipart(fields: Mapping[str, Any], files: Mapping[str, tuple[str, bytes]])
 
 @contextmanager
 def running(*models: str, keys: Keys | None = None, **settings: Any) -> Iterator[Running]:
-    desk = Desk(models, Settings(**{"rate": 0, **settings}), keys)
+    state = AppState(models, Settings(**{"rate": 0, **settings}), keys)
     listener = bound("127.0.0.1", 0)
-    own = server(desk, listener, "127.0.0.1")
+    own = server(state, listener, "127.0.0.1")
     thread = threading.Thread(target=own.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
-        yield Running(desk, own, listener.getsockname()[1])
+        yield Running(state, own, listener.getsockname()[1])
     finally:
         own.should_exit = True
         thread.join()
-        desk.close()
+        state.close()
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class Gated:
 @contextmanager
 def gated(running: Running, model: str) -> Iterator[Gated]:
     """The engine of a model behind a gate, which opens at the end."""
-    translator = running.desk.models.loaded(model).translator
+    translator = running.state.models.loaded(model).translator
     gate = Gated(translator.engine)
     translator.engine = gate
     try:

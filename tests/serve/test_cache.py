@@ -1,7 +1,7 @@
 from regard.config.decode import DecodeConfig
 from regard.engines.engine import Progress, Request, quiet
 from regard.search.hypothesis import Hypothesis
-from regard.serve.cache import Cache, Remembering
+from regard.serve.cache import Cache, CachingEngine
 from regard.serve.metrics import Metrics
 
 REQUEST = Request(DecodeConfig())
@@ -20,18 +20,18 @@ class Echo:
 
 def test_only_what_is_new_is_searched() -> None:
     engine, cache = Echo(), Cache(1 << 20)
-    remembering = Remembering(engine, cache, 1, Metrics())
+    remembering = CachingEngine(engine, cache, 1, Metrics())
     assert [one[0].tokens for one in remembering.search([[5], [6], [5]], REQUEST)] == [(5,), (6,), (5,)]
     assert [one[0].tokens for one in remembering.search([[7], [6]], REQUEST)] == [(7,), (6,)]
     assert engine.read == [[5], [6], [7]]
     remembering.search([[5]], Request(DecodeConfig(), n_best=2))
-    Remembering(engine, cache, 2, Metrics()).search([[5]], REQUEST)
+    CachingEngine(engine, cache, 2, Metrics()).search([[5]], REQUEST)
     assert engine.read == [[5], [6], [7], [5], [5]]
 
 
 def test_memory_is_bounded() -> None:
     engine, cache = Echo(), Cache(10_000)
-    remembering = Remembering(engine, cache, 1, Metrics())
+    remembering = CachingEngine(engine, cache, 1, Metrics())
     for token in range(100):
         remembering.search([[token], [0]], REQUEST)
         assert cache.bytes <= 10_000
@@ -41,5 +41,5 @@ def test_memory_is_bounded() -> None:
     remembering.search([list(range(1000))], REQUEST)
     assert cache.bytes <= 10_000
     nothing = Cache(0)
-    Remembering(engine, nothing, 1, Metrics()).search([[1]], REQUEST)
+    CachingEngine(engine, nothing, 1, Metrics()).search([[1]], REQUEST)
     assert nothing.bytes == 0

@@ -78,6 +78,9 @@ def test_deepl(locked: tuple[Running, str], wanted: str) -> None:
         assert client.get_usage().character.count > len(TEXT)
         with pytest.raises(deepl.DeepLException, match="target_lang"):
             client.translate_text(TEXT, target_lang="JA")
+        for option in ({"formality": "more"}, {"context": "x"}, {"preserve_formatting": True}, {"splitting_tags": "x"}):
+            with pytest.raises(deepl.DeepLException, match=f"'{next(iter(option))}' not supported"):
+                client.translate_text(TEXT, source_lang="EN", target_lang="DE", **option)  # type: ignore[arg-type]
     other = closing(deepl.DeepLClient("wrong", server_url=served.url))
     with other as client, pytest.raises(deepl.AuthorizationException):
         client.get_usage()
@@ -115,17 +118,20 @@ def test_deepl_node(locked: tuple[Running, str], wanted: str, modules: Path) -> 
     import * as deepl from "deepl-node";
     const client = new deepl.Translator({json.dumps(key)}, {{ serverUrl: {json.dumps(served.url[:-1])} }});
     const one = await client.translateText({json.dumps(TEXT)}, "en", "de");
-    const [two] = await client.translateText([{json.dumps(TEXT)}], null, "de", {{ formality: "less" }});
+    const [two] = await client.translateText([{json.dumps(TEXT)}], null, "de", {{ formality: "prefer_less" }});
+    let unsupported = false;
+    try {{ await client.translateText("x", "en", "de", {{ formality: "less" }}); }}
+    catch (error) {{ unsupported = error.message.includes("'formality' not supported"); }}
     const targets = (await client.getTargetLanguages()).map((language) => language.code);
     const usage = await client.getUsage();
     let refused = "";
     try {{ await new deepl.Translator("wrong", {{ serverUrl: {json.dumps(served.url[:-1])} }}).getUsage(); }}
     catch (error) {{ refused = error.constructor.name; }}
     const counts = [one.billedCharacters, usage.character.count > 0];
-    console.log(JSON.stringify([one.text, two.text, ...counts, targets, refused]));
+    console.log(JSON.stringify([one.text, two.text, ...counts, targets, refused, unsupported]));
     """
     targets = ["de", "en-GB", "en-US", "fr"]
-    assert node(modules, script) == [wanted, wanted, len(TEXT), True, targets, "AuthorizationError"]
+    assert node(modules, script) == [wanted, wanted, len(TEXT), True, targets, "AuthorizationError", True]
 
 
 def test_translate_from_npm(locked: tuple[Running, str], wanted: str, modules: Path) -> None:

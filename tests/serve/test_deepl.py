@@ -19,8 +19,8 @@ def test_texts_in_every_form(served: Running, folders: dict[str, str]) -> None:
         ]
     }
     fields = {"text": TEXTS, "source_lang": "EN", "target_lang": "DE"}
-    ignored = {"formality": "more", "glossary_id": None, "show_billed_characters": True, "context": "x"}
-    assert served.post("/v2/translate", {**fields, **ignored}).json == wanted
+    usual = {"formality": "prefer_more", "glossary_id": None, "show_billed_characters": True, "context": None}
+    assert served.post("/v2/translate", {**fields, **usual}).json == wanted
     assert served.post_form("/v2/translate", fields).json == wanted
     assert (
         served.post_form(
@@ -61,11 +61,66 @@ def test_options(served: Running, folders: dict[str, str]) -> None:
         ({"text": ["x"], "target_lang": "DE", "tag_handling": "rtf"}, "Value for 'tag_handling' not supported."),
         ({"text": ["x"], "target_lang": "DE", "ignore_tags": [1]}, "Value for 'ignore_tags' not supported."),
         ({"text": [1], "target_lang": "DE"}, "Invalid request: text parameter is not a string"),
+        ({"text": ["x"], "target_lang": "DE", "ignore_tags": "x"}, "Parameter 'ignore_tags' needs 'tag_handling'."),
     ],
 )
 def test_mistakes_are_told(served: Running, fields: dict[str, object], sentence: str) -> None:
     answer = served.post("/v2/translate", fields)
     assert (answer.status, answer.json) == (400, {"message": sentence})
+
+
+ASKED = {"text": ["The man."], "source_lang": "EN", "target_lang": "DE"}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("formality", "more"),
+        ("formality", "less"),
+        ("formality", ["default"]),
+        ("preserve_formatting", True),
+        ("preserve_formatting", "1"),
+        ("outline_detection", False),
+        ("enable_beta_languages", True),
+        ("show_billed_characters", "maybe"),
+    ],
+)
+def test_values_without_effect_are_refused(served: Running, field: str, value: object) -> None:
+    wanted = (400, {"message": f"Value for '{field}' not supported."})
+    as_json = served.post("/v2/translate", {**ASKED, field: value})
+    as_form = served.post_form("/v2/translate", {**ASKED, field: str(value).lower()})
+    for answer in (as_json, as_form):
+        assert (answer.status, answer.json) == wanted
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["glossary_id", "glossary_ids", "context", "model_type", "style_id", "custom_instructions", "tag_handling_version",
+     "splitting_tags", "non_splitting_tags", "translation_memory_id", "문맥"],
+)  # fmt: skip
+def test_fields_without_effect_are_refused(served: Running, field: str) -> None:
+    refused = served.post("/v2/translate", {**ASKED, field: "x"})
+    assert (refused.status, refused.json) == (400, {"message": f"Parameter '{field}' not supported."})
+    for path in ("/v2/translate", "/v2/languages", "/v2/usage"):
+        assert served.get(f"{path}?{urlencode({field: 'x'})}").json == refused.json
+    assert served.post("/v2/translate", {**ASKED, field: None}).status == 200
+
+
+def test_values_that_are_the_default_change_nothing(served: Running) -> None:
+    plain = served.post("/v2/translate", ASKED).json
+    for same in ({"formality": "default"}, {"preserve_formatting": False}, {"outline_detection": True}):
+        assert served.post("/v2/translate", {**ASKED, **same}).json == plain
+    for hidden in (False, 0, "0", "false"):
+        (told,) = served.post("/v2/translate", {**ASKED, "show_billed_characters": hidden}).json["translations"]
+        assert told == {key: value for key, value in plain["translations"][0].items() if key != "billed_characters"}
+
+
+@pytest.mark.parametrize("split", ["0", "nonewlines"])
+def test_lines_of_a_plain_text_can_not_be_joined(served: Running, split: str) -> None:
+    fields = {"text": ["Two lines.\nOne text."], "target_lang": "DE", "split_sentences": split}
+    assert served.post("/v2/translate", fields).json == {"message": "Value for 'split_sentences' not supported."}
+    assert served.post("/v2/translate", {**fields, "tag_handling": "html"}).status == 200
+    assert served.post("/v2/translate", {**fields, "text": ["One line.\n"]}).status == 200
 
 
 def test_languages(served: Running) -> None:

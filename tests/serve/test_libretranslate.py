@@ -10,7 +10,7 @@ from tests.serve.running import Answer, Running, running
 from regard.documents import html
 from regard.documents.segment import Translated, rebuild, segments
 from regard.serve.keys import new_key, read_keys
-from regard.serve.workshop import _others
+from regard.serve.service import _others
 from regard.translate.load import load
 from regard.translate.translator import Options
 
@@ -20,15 +20,15 @@ Post = Callable[[Running, str, dict[str, Any]], Answer]
 
 
 def as_json(served: Running, path: str, fields: dict[str, Any]) -> Answer:
-    return served.post(path, {**fields, "unknown": {"x": [1]}, "api_key": None})
+    return served.post(path, {**fields, "unknown": None, "api_key": None})
 
 
 def as_form(served: Running, path: str, fields: dict[str, Any]) -> Answer:
-    return served.post_form(path, {**fields, "unknown": "x"})
+    return served.post_form(path, fields)
 
 
 def as_multipart(served: Running, path: str, fields: dict[str, Any]) -> Answer:
-    return served.post_multipart(path, {**fields, "unknown": "x"}, {})
+    return served.post_multipart(path, fields, {})
 
 
 def as_query(served: Running, path: str, fields: dict[str, Any]) -> Answer:
@@ -203,7 +203,7 @@ def test_a_file_is_charged_by_its_characters(folders: dict[str, str], tmp_path: 
     with running(folders["en-de"], keys=read_keys(tmp_path / "keys.txt"), quota=20) as served:
         fields, file = {"source": "en", "target": "en", "api_key": key}, ("a.txt", "사과를 봅니다.\n".encode())
         assert served.post_multipart("/translate_file", fields, {"file": file}).status == 200
-        assert served.desk.used["me"] == len("사과를 봅니다.\n")
+        assert served.state.used["me"] == len("사과를 봅니다.\n")
         assert served.post_multipart("/translate_file", fields, {"file": file}).status == 200
         refused = served.post_multipart("/translate_file", fields, {"file": file})
         assert (refused.status, refused.json) == (403, {"error": "The quota of this API key is used up"})
@@ -231,3 +231,22 @@ def test_what_is_seen_tells_the_language_of_a_page(served: Running) -> None:
     for q in (page, "<style>body { color: white; background: black; font-family: sans-serif }</style>" + page):
         answer = served.post("/translate", {"q": q, "source": "auto", "target": "en", "format": "html"}).json
         assert answer["detectedLanguage"]["language"] == "de"
+
+
+@pytest.mark.parametrize("post", [as_json, as_form, as_multipart, as_query])
+@pytest.mark.parametrize("path", ["/translate", "/detect", "/details", "/look"])
+def test_fields_without_effect_are_refused(served: Running, post: Post, path: str) -> None:
+    asked = {"q": "The man."} if path == "/detect" else {"q": "The man.", "source": "en", "target": "de"}
+    for field in ("secret", "formality", "형식"):
+        answer = post(served, path, {**asked, field: "x"})
+        assert (answer.status, answer.json) == (400, {"error": f"Invalid request: {field} parameter is not supported"})
+
+
+def test_fields_of_another_operation_are_refused(served: Running) -> None:
+    file = {"file": ("a.txt", b"The man.")}
+    answer = served.post_multipart("/translate_file", {"source": "en", "target": "de", "format": "html"}, file)
+    assert (answer.status, answer.json) == (400, {"error": "Invalid request: format parameter is not supported"})
+    assert served.post("/detect", {"q": "The man.", "source": "en"}).status == 400
+    assert served.get("/languages?source=en").status == 400
+    assert served.get("/languages?api_key=x").status == 200
+    assert served.get("/frontend/settings?source=en").status == 400

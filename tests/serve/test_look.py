@@ -111,7 +111,7 @@ def test_limits(folders: dict[str, str], tmp_path: Path) -> None:
         assert served.post("/details", {**asked, "q": "a" * 61, "api_key": key}).status == 400
         assert served.post("/details", {**asked, "q": "a" * 60, "api_key": key}).status == 200
         assert served.post("/details", {**asked, "q": "a" * 11, "api_key": key}).status == 403
-        assert served.desk.used["anna"] == 90
+        assert served.state.used["anna"] == 90
 
 
 def test_too_many_sentences(folders: dict[str, str]) -> None:
@@ -139,7 +139,7 @@ def test_one_looks_at_a_time_and_translations_go_on(folders: dict[str, str]) -> 
 def test_a_model_without_weights(folders: dict[str, str]) -> None:
     """As beside an export: it is translated, and nothing more is known."""
     with running(folders["en-de"]) as served:
-        served.desk.models.loaded(folders["en-de"]).translator.has_weights = False
+        served.state.models.loaded(folders["en-de"]).translator.has_weights = False
         asked = {"q": "A teacher.", "source": "en", "target": "de"}
         refused = served.post("/look", asked)
         assert refused.status == 400

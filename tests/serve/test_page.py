@@ -115,7 +115,7 @@ def test_stale_answers_are_dropped(open_page: Open, folders: dict[str, str], tra
         until(lambda: gate.entered == 1)
         assert shown.get_attribute("#answer", "aria-busy") == "true"
         shown.fill("#text", LINES[4])
-        until(lambda: gate.entered == 2 or server.desk.batcher.tokens > 0)
+        until(lambda: gate.entered == 2 or server.state.batcher.tokens > 0)
         gate.gate.set()
         expect(shown.locator("#translation")).to_have_value(translator.translate(LINES[4]))
         assert shown.get_attribute("#answer", "aria-busy") == "false"
@@ -133,7 +133,7 @@ def test_an_answer_to_what_was_typed_before(open_page: Open, folders: dict[str, 
         until(lambda: gate.entered == 1)
         shown.fill("#text", LINES[4])
         gate.gate.set()
-        until(lambda: server.desk.at_work == 0)
+        until(lambda: server.state.at_work == 0)
         shown.wait_for_timeout(500)
         assert shown.input_value("#translation") == ""
 

@@ -38,6 +38,7 @@ TRIES = settings(
 )
 UNSAID = {
     "POST /translate_file": [schemathesis.checks.positive_data_acceptance],  # which names and contents files have
+    "POST /v2/translate": [schemathesis.checks.positive_data_acceptance],  # which options need tag_handling
     "POST /look": [schemathesis.checks.positive_data_acceptance],  # how many sentences, and that they are translated
 }
 

@@ -53,7 +53,7 @@ def test_clients_are_searched_together(folders: dict[str, str], threads: ThreadP
     wanted = load(model).translate(LINES[:40])
     with running(model) as served, gated(served, model) as gate:
         answers = [threads.submit(translate, served, text) for text in LINES[:40]]
-        until(lambda: served.desk.at_work == 40)
+        until(lambda: served.state.at_work == 40)
         gate.gate.set()
         assert [answer.result().json["translatedText"] for answer in answers] == wanted
         assert served.figure("regard_batch_requests_sum") == 40
@@ -113,7 +113,7 @@ def test_a_long_text_does_not_keep_a_short_one_waiting(folders: dict[str, str], 
         long = threads.submit(translate, served, [" ".join(LINES[at : at + 20]) for at in range(0, 200, 20)])
         until(lambda: gate.entered > 0)
         short = threads.submit(translate, served, "im Schnee.")
-        until(lambda: served.desk.at_work == 2)
+        until(lambda: served.state.at_work == 2)
         gate.gate.set()
         assert short.result().status == 200
         assert long.result().status == 200
@@ -128,14 +128,14 @@ def test_a_deadline(folders: dict[str, str], threads: ThreadPoolExecutor) -> Non
         assert {answer.result().status for answer in answers} == {503}
         assert answers[0].result().json["error"].startswith("The translation took too long")
         gate.gate.set()
-        until(lambda: served.desk.at_work == 0)
+        until(lambda: served.state.at_work == 0)
         assert served.figure('regard_refused_total{reason="deadline"}') == 5
 
 
 def test_work_of_a_client_that_has_gone_is_dropped(folders: dict[str, str], threads: ThreadPoolExecutor) -> None:
     model = folders["en-de"]
     with running(model, batch_tokens=20) as served, gated(served, model) as gate:
-        workers = len(served.desk.batcher.threads)
+        workers = len(served.state.batcher.threads)
         first = []
         for number in range(workers):  # until all are held up
             first.append(threads.submit(translate, served, LINES[100 + number]))
@@ -143,10 +143,10 @@ def test_work_of_a_client_that_has_gone_is_dropped(folders: dict[str, str], thre
         connection = http.client.HTTPConnection("127.0.0.1", served.port)
         body = json.dumps({"q": LINES[7], "source": "en", "target": "de"})
         connection.request("POST", "/translate", body, {"Content-Type": "application/json"})
-        until(lambda: served.desk.batcher.tokens > 0)
+        until(lambda: served.state.batcher.tokens > 0)
         connection.close()
-        until(lambda: served.desk.batcher.tokens == 0)
-        until(lambda: served.desk.at_work == workers)
+        until(lambda: served.state.batcher.tokens == 0)
+        until(lambda: served.state.at_work == workers)
         gate.gate.set()
         assert {answer.result().status for answer in first} == {200}
         assert load(model).source_subwords.encode([LINES[7]])[0] not in gate.searched
@@ -158,7 +158,7 @@ def test_alignments_take_turns_and_are_dropped(folders: dict[str, str]) -> None:
     """Where tags belong is found for one sentence at a time, and for no client that has gone."""
     model = folders["en-de"]
     with running(model) as served:
-        translator = served.desk.models.loaded(model).translator
+        translator = served.state.models.loaded(model).translator
         attention, gate = translator.attention, threading.Event()
         under_way: list[int] = []
 
@@ -173,12 +173,12 @@ def test_alignments_take_turns_and_are_dropped(folders: dict[str, str]) -> None:
         clients = [http.client.HTTPConnection("127.0.0.1", served.port) for _ in pages]
         for client, page in zip(clients, pages, strict=True):
             client.request("POST", "/translate", json.dumps({"q": page, **asked}), {"Content-Type": "application/json"})
-        until(lambda: bool(under_way) and served.desk.at_work == len(pages))
+        until(lambda: bool(under_way) and served.state.at_work == len(pages))
         for client in clients:
             client.close()
         until(lambda: served.figure('regard_refused_total{reason="gone"}') == len(pages))
         gate.set()
-        until(lambda: served.desk.at_work == 0)
+        until(lambda: served.state.at_work == 0)
         assert len(under_way) == 1
         assert served.post("/translate", {"q": pages[0], **asked}).json["translatedText"].count("<b>") == 5
 
@@ -190,7 +190,7 @@ def test_an_engine_that_fails(folders: dict[str, str], caplog: pytest.LogCapture
 
     model = folders["en-de"]
     with running(model) as served:
-        translator = served.desk.models.loaded(model).translator
+        translator = served.state.models.loaded(model).translator
         engine, translator.engine = translator.engine, Broken(translator.engine)
         answer = translate(served, "A teacher.")
         assert (answer.status, answer.json) == (500, {"error": "Cannot translate text: the server failed"})

@@ -47,6 +47,10 @@ class Watched:
     def __init__(self) -> None:
         self.runs: list[tuple[str, int]] = []
         self.titles: list[str] = []
+        self.warnings: list[str] = []
+
+    def warn(self, sentence: str) -> None:
+        self.warnings.append(sentence)
 
     @contextmanager
     def __call__(self, title: str, steps: int, run: Path) -> Iterator[Observer]:

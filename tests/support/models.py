@@ -1,6 +1,7 @@
 """Tiny random models, and search written as plainly as it can be."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -11,7 +12,7 @@ from regard.config.decode import DecodeConfig
 from regard.config.model import model_config
 from regard.config.special_tokens import BOS, EOS, PAD, UNK
 from regard.model.build import build
-from regard.model.seq2seq import Seq2Seq
+from regard.model.seq2seq import Memory, Seq2Seq
 from regard.saved.saved_model import Saved
 from regard.search.banned import Banned
 from regard.search.length_penalty import normalised
@@ -170,3 +171,40 @@ def saved(subwords: Subwords) -> Saved:
 @pytest.fixture(scope="session")
 def translator(saved: Saved) -> Translator:
     return Translator(saved)
+
+
+@dataclass(frozen=True)
+class Prefixes:
+    """The state of a scripted model: the tokens of each row so far."""
+
+    rows: tuple[tuple[int, ...], ...]
+
+    @property
+    def length(self) -> int:
+        return len(self.rows[0]) if self.rows else 0
+
+    def select(self, rows: torch.Tensor) -> "Prefixes":
+        return Prefixes(tuple(self.rows[row] for row in rows.tolist()))
+
+
+class Scripted(Seq2Seq):
+    """A model whose next logits are a function of the tokens so far, BOS aside: scores that no weights need give."""
+
+    def __init__(self, logits: Callable[[tuple[int, ...]], Sequence[float]]) -> None:
+        super().__init__()
+        self.script = logits
+        self.place = torch.nn.Parameter(torch.zeros(len(logits(())), 1), requires_grad=False)
+
+    def encode(self, source_BS: torch.Tensor) -> Memory:
+        return Memory(source_BS[:, :, None].float(), source_BS != PAD)
+
+    def start(self, memory: Memory, max_length: int) -> Prefixes:
+        return Prefixes(((),) * len(memory.mask_BS))
+
+    def advance(self, tokens_BT: torch.Tensor, state: Any) -> tuple[torch.Tensor, Prefixes]:
+        rows = tuple((*row, token) for row, (token,) in zip(state.rows, tokens_BT.tolist(), strict=True))
+        return torch.tensor([[self.script(row[1:])] for row in rows]), Prefixes(rows)
+
+    @property
+    def projection_VD(self) -> torch.Tensor:
+        return self.place

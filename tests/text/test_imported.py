@@ -1,6 +1,7 @@
 """Another's sentencepiece model in our shape cuts text as before, and is as hard to deceive as one of ours."""
 
 import io
+from collections.abc import Iterable
 from itertools import pairwise
 
 import pytest
@@ -10,6 +11,7 @@ from tests.text.conftest import HOSTILE
 from regard.config.special_tokens import UNK
 from regard.errors import UserError
 from regard.text import imported, subword_file
+from regard.text.protobuf import message, number
 from regard.text.subword_file import RESERVED, lent, returned
 from regard.text.subwords import Subwords
 
@@ -110,6 +112,69 @@ def test_damaged_rules_are_refused(sentences: list[str]) -> None:
 def test_what_our_shape_can_not_hold_is_refused(sentences: list[str], settings: dict[str, object], reason: str) -> None:
     with pytest.raises(UserError, match=reason):
         imported.read(trained(sentences, **settings), "theirs")
+
+
+def made(
+    names: Iterable[str] = ("▁", "a"), trainer: bytes = b"", normaliser: bytes = b"", back: bytes = b"", kind: int = 1
+) -> bytes:
+    """A unigram model of these pieces, with further fields."""
+    pieces = b"".join(subword_file.piece(name, -1.0, kind) for name in names)
+    return pieces + message(2, number(3, 1) + trainer) + message(3, normaliser) + message(5, back)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (made(trainer=number(3, 2)), "not a unigram model"),
+        (made(trainer=number(24, 1)), "spaces after words"),
+        (made(normaliser=number(5, 0)), "does not mark spaces"),
+        (made(back=message(2, b"rules")), "changes its output by rules"),
+        (made(kind=4), "symbols that somebody defined"),
+        (made(()), "has no pieces"),
+        (made(("▁", "")), "a piece is empty or too long"),
+        (made(("▁", "x" * 101)), "a piece is empty or too long"),
+        (made(("▁", "a\0")), "a piece has a NUL"),
+        (made(trainer=number(35, 1)), "its bytes are not complete"),
+        (made(normaliser=message(2, b"rules")), "its normalisation rules are damaged"),
+    ],
+)
+def test_each_reason_to_refuse_a_model(content: bytes, reason: str) -> None:
+    with pytest.raises(UserError, match=reason):
+        imported.read(content, "theirs")
+
+
+def test_what_a_model_does_not_say_is_as_sentencepiece_takes_it() -> None:
+    assert imported.read(made(("▁", "x" * 100)), "theirs").rules == subword_file.Rules(b"", True, True, False)
+    plain = imported.read(made(normaliser=number(3, 0) + number(4, 0)), "theirs").rules
+    assert plain == subword_file.Rules(b"", False, False, False)
+
+
+def test_sizes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = made(["▁", "a", "b"])
+    monkeypatch.setattr(imported, "MOST_PIECES", 2)
+    with pytest.raises(UserError, match="it has too many pieces"):
+        imported.read(content, "theirs")
+    monkeypatch.setattr(imported, "LARGEST_FILE", len(content) - 1)
+    with pytest.raises(UserError, match="too large for a subword model"):
+        imported.read(content, "theirs")
+
+
+@pytest.mark.parametrize(
+    ("pieces", "fallback", "reason"),
+    [
+        ({"▁": 1, "a": 4}, False, "a learned piece has a special type"),
+        ({"▁": 1, "<0x00>": 6}, True, "the bytes are not complete"),
+        ({"▁": 1, "<0x00>": 6}, False, "the bytes are not complete"),
+        ({"▁": 1, "": 1}, False, "a piece is empty"),
+        ({"▁": 1, "a\0": 1}, False, "a character that text never has"),
+    ],
+)
+def test_each_reason_to_refuse_a_file_in_our_shape(pieces: dict[str, int], fallback: bool, reason: str) -> None:
+    rules = subword_file.Rules(b"", True, True, fallback)
+    foreign = imported.Foreign({name: (-1.0, kind) for name, kind in pieces.items()}, rules)
+    content = imported.write([*(name for name, _ in RESERVED.values()), *pieces], 0, foreign)
+    with pytest.raises(UserError, match=reason):
+        Subwords.from_bytes(content, "ours")
 
 
 def test_any_cut_of_a_model_is_read_or_refused(theirs: bytes) -> None:

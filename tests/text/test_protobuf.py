@@ -28,7 +28,13 @@ def test_numbers_are_in_groups_of_seven_bits() -> None:
     assert varint(0) == b"\0" and varint(127) == b"\x7f" and varint(128) == b"\x80\x01" and varint(300) == b"\xac\x02"
 
 
-@pytest.mark.parametrize("content", [b"\x0a\x05ab", b"\x08", b"\x08" + b"\xff" * 11, b"\x0b", b"\x0d\x01"])
+def test_a_number_has_ten_bytes_at_most() -> None:
+    assert list(fields(b"\x08" + b"\x80" * 9 + b"\x01")) == [(1, 1 << 63)]
+
+
+@pytest.mark.parametrize(
+    "content", [b"\x0a\x05ab", b"\x08", b"\x08" + b"\xff" * 11, b"\x08" + b"\x80" * 10 + b"\x01", b"\x0b", b"\x0d\x01"]
+)
 def test_what_is_cut_or_unknown_is_no_message(content: bytes) -> None:
     with pytest.raises(ValueError, match="a field|a number"):
         list(fields(content))

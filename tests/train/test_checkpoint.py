@@ -1,6 +1,9 @@
 """Whole or absent; the newest valid one; nothing that was there is lost."""
 
 import errno
+import os
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +78,65 @@ def test_what_a_killed_process_left_is_cleared(tmp_path: Path) -> None:
     put(tmp_path, 1)
     (tmp_path / ".step-00000002.partial").mkdir()
     (tmp_path / ".step-00000000.removed").mkdir()
+    checkpoint.mend(tmp_path)
     assert checkpoint.newest(tmp_path, fail) is not None
     assert names(tmp_path) == ["step-00000001"]
+
+
+@pytest.mark.parametrize("earlier", [(), (1,)], ids=["the only one", "one of two"])
+def test_a_step_that_is_written_again_is_there_at_every_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, earlier: tuple[int, ...]
+) -> None:
+    """A copy of the folder before each call that changes names is what a kill at that moment would leave."""
+    folder, left = tmp_path / "checkpoints", tmp_path / "left"
+    folder.mkdir()
+    left.mkdir()
+    for step in earlier:
+        put(folder, step)
+    before = put(folder, 2, owed=True)
+
+    copying: list[str] = []
+
+    def watched(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def around(*arguments: Any, **named: Any) -> Any:
+            if not copying:
+                copying.append(name)
+                shutil.copytree(folder, left / f"{len(names(left)):03d}-{name}")
+                copying.clear()
+            return call(*arguments, **named)
+
+        return around
+
+    with monkeypatch.context() as patch:
+        for name in ("rename", "replace", "unlink", "rmdir", "mkdir"):
+            patch.setattr(os, name, watched(name, getattr(os, name)))
+        after = put(folder, 2)
+    shutil.copytree(folder, left / "999-done")
+    moments = names(left)
+    assert sum(moment.endswith("-rename") for moment in moments) == 3 and moments[-2].endswith("-rmdir")
+    for moment in moments:
+        checkpoint.mend(left / moment)
+        found = checkpoint.newest(left / moment, fail)
+        assert found is not None and found.progress.step == 2, moment
+        expected = before if found.progress.owed else after
+        assert torch.equal(found.weights["b"], expected["b"]), moment
+        assert names(left / moment) == [f"step-{step:08d}" for step in (*earlier, 2)], moment
+
+
+def test_an_error_between_the_renames_puts_the_old_one_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tmp_path, 1, owed=True)
+    rename, calls = os.rename, iter(range(10))
+
+    def broken(*arguments: Any) -> None:
+        if next(calls) == 1:
+            raise OSError(errno.EIO, "disk")
+        rename(*arguments)
+
+    monkeypatch.setattr(os, "rename", broken)
+    with pytest.raises(Failed, match="step 1 is intact"):
+        put(tmp_path, 1)
+    found = checkpoint.newest(tmp_path, fail)
+    assert found is not None and found.progress.owed
 
 
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])
@@ -105,7 +165,7 @@ def test_room_is_checked_before_writing(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("shutil.disk_usage", lambda _: usage)
     with pytest.raises(Failed, match="MiB needed.*no earlier checkpoint"):
         put(tmp_path / "c", 1)
-    assert names(tmp_path / "c") == []
+    assert names(tmp_path) == []
 
 
 def test_prune_keeps_what_it_is_told(tmp_path: Path) -> None:

@@ -100,6 +100,8 @@ def kill_at(moment):
         setattr(owner, name, watched(name, getattr(owner, name)))
 
 config, data, out = read(Path(sys.argv[1])), Prepared.open(Path(sys.argv[2])), Path(sys.argv[3])
+"""
+FROM_THE_FIRST = """
 for writing in ("checkpoints", "the model"):
     for moment in itertools.count(1):
         child = os.fork()
@@ -111,6 +113,45 @@ for writing in ("checkpoints", "the model"):
         if status == 0:
             break
         assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL, status
+"""
+
+# A run that was stopped at a regular step owes its validation, and writes that step's checkpoint again when it goes on.
+A_STEP_AGAIN = """
+from regard.errors import Interrupted
+from regard.train.loop import Silence
+
+class Stopping(Silence):
+    def step(self, number, update):
+        signal.raise_signal(signal.SIGTERM)
+
+class Telling(Silence):
+    def record(self, record):
+        if record["event"] == "resume":
+            print("resume", record["step"], flush=True)
+
+def stopped():
+    try:
+        train(config, data, out, observer=Stopping())
+    except Interrupted:
+        os._exit(0)
+    os._exit(1)
+
+child = os.fork()
+if child == 0:
+    stopped()
+assert os.waitpid(child, 0)[1] == 0
+first = checkpoint.steps(out / "checkpoints")[-1]
+for moment in itertools.count(1):
+    child = os.fork()
+    if child == 0:
+        kill_at(moment)
+        train(config, data, out, observer=Telling())
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL, status
+    if max(checkpoint.steps(out / "checkpoints"), default=0) > first:
+        break
+train(config, data, out, observer=Telling())
 """
 
 
@@ -125,13 +166,34 @@ def test_killed_at_every_moment_of_saving(digits: Path, config: Config, data: Pr
     config = settle(config.model_copy(update={"train": config.train.model_copy(update=settings)}), data)
     whole, killed = tmp_path / "unbroken", tmp_path / "killed"
     train(config, data, whole)
-    command = [sys.executable, "-c", EVERY_MOMENT, str(whole / "run.toml"), str(digits), str(killed)]
+    command = [sys.executable, "-c", EVERY_MOMENT + FROM_THE_FIRST, str(whole / "run.toml"), str(digits), str(killed)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True, timeout=300)
     places = done.stdout.split()
     assert len(places) > 60, "a save and the removal of an old checkpoint make over 40, the model 20"
     assert set(places) == {"write", "fsync", "replace", "rename", "unlink", "rmdir", "save_file"}
     for name in ("model/model.safetensors", "checkpoints/step-00000020/training.safetensors"):
+        assert sha256(killed / name) == sha256(whole / name)
+    assert without_clock(killed) == without_clock(whole), "no gaps and no repeats"
+    assert not list((killed / "checkpoints").glob(".*")), "nothing half written is left"
+
+
+@pytest.mark.slow
+def test_killed_at_every_moment_of_writing_a_step_again(
+    digits: Path, config: Config, data: Prepared, tmp_path: Path
+) -> None:
+    settings = {"steps": 6, "checkpoint_every": 1, "log_every": 1, "keep_last": 1, "average_last": 1}
+    config = settle(config.model_copy(update={"train": config.train.model_copy(update=settings)}), data)
+    whole, killed = tmp_path / "unbroken", tmp_path / "killed"
+    train(config, data, whole)
+    command = [sys.executable, "-c", EVERY_MOMENT + A_STEP_AGAIN, str(whole / "run.toml"), str(digits), str(killed)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True, timeout=300)
+    lines = done.stdout.splitlines()
+    resumed = [int(line.split()[1]) for line in lines if line.startswith("resume")]
+    assert resumed[0] == 2 and min(resumed) == 2, "the stopped step is never lost"
+    assert lines.count("rename") >= 3, "struck before the old one moved aside, before the new one stood, and after"
+    for name in ("model/model.safetensors", "checkpoints/step-00000006/training.safetensors"):
         assert sha256(killed / name) == sha256(whole / name)
     assert without_clock(killed) == without_clock(whole), "no gaps and no repeats"
     assert not list((killed / "checkpoints").glob(".*")), "nothing half written is left"

@@ -3,12 +3,15 @@
 import json
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -16,14 +19,14 @@ from regard.config.presets import read
 from regard.config.run import Config
 from regard.data.prepared import Prepared
 from regard.errors import Failed, Interrupted, UserError
-from regard.files import one_writer, sha256
+from regard.files import sha256, write_manifest
 from regard.saved.saved_model import load_model
 from regard.train import checkpoint
 from regard.train.averaging import average_run, best_of_run
 from regard.train.history import read_history
 from regard.train.log import Record, records
 from regard.train.loop import Silence, train
-from regard.train.run import record, settle
+from regard.train.run import RUN, begin, record, run_writer, settle
 from regard.train.step import Trainer, Update
 
 
@@ -206,6 +209,63 @@ def test_other_data_is_refused(unbroken: Path, config: Config, data: Prepared, m
         train(settle(config, data), data, unbroken)
 
 
+@pytest.mark.parametrize(
+    ("section", "key", "value"), [("train", "seed", 9), ("model", "d_ff", 48), ("train", "moving_average", 0.9)]
+)
+def test_a_checkpoint_of_another_run_is_refused(
+    unbroken: Path, config: Config, data: Prepared, tmp_path: Path, section: str, key: str, value: object
+) -> None:
+    other = config.model_copy(update={section: getattr(config, section).model_copy(update={key: value})})
+    other = changed(other, steps=16, checkpoint_every=16)
+    train(settle(other, data), data, tmp_path / "other")
+    shutil.copytree(tmp_path / "other/checkpoints/step-00000016", unbroken / "checkpoints/step-00000016")
+    sentence = "step-00000016: a checkpoint of another run .* there and .* here.; move it out of this folder"
+    with pytest.raises(UserError, match=sentence) as caught:
+        train(settle(changed(config, steps=20), data), data, unbroken)
+    assert f"{section}." in str(caught.value)
+    (unbroken / "checkpoints/step-00000016/run.toml").unlink()  # as one made by hand
+    write_manifest(unbroken / "checkpoints/step-00000016")
+    if key == "d_ff":
+        with pytest.raises(UserError, match="another run .*feed_forward.* is 48.*there and 32.* here"):
+            train(settle(changed(config, steps=20), data), data, unbroken)
+
+
+def test_another_environment_is_told_and_logged(unbroken: Path, config: Config, data: Prepared, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    for threads, stop in ((2, 5), (1, 0)):
+        watcher, before = Watcher(stop), torch.get_num_threads()
+        torch.set_num_threads(threads)
+        try:
+            with pytest.raises(Interrupted) if stop else nullcontext():
+                train(settle(config, data), data, run, observer=watcher)
+        finally:
+            torch.set_num_threads(before)
+        if stop:
+            assert not watcher.warnings
+    (told,) = watcher.warnings
+    assert "threads was 2 and is 1; the run goes on, but may not end with the same bits" in told
+    (resumed,) = events(run, "resume")
+    assert resumed["environment.threads"] == [2, 1] and "environment.torch" not in resumed
+    recorded = checkpoint.load(checkpoint.folder(run / "checkpoints", 12)).progress.environment
+    assert recorded["threads"] == 1 and recorded["torch"] == torch.__version__
+    assert recorded["instructions"] == torch.backends.cpu.get_cpu_capability() and recorded["processor"]
+
+
+def test_the_same_environment_is_no_matter(config: Config, data: Prepared, tmp_path: Path) -> None:
+    watcher = Watcher(2)
+    with pytest.raises(Interrupted):
+        train(settle(config, data), data, tmp_path / "run", observer=watcher)
+    train(settle(config, data), data, tmp_path / "run", observer=watcher)
+    assert not watcher.warnings
+    path = checkpoint.folder(tmp_path / "run" / "checkpoints", 12)
+    values = json.loads((path / "training.json").read_text())
+    del values["environment"]  # as an earlier version wrote it
+    (path / "training.json").write_text(json.dumps(values))
+    write_manifest(path)
+    train(settle(changed(config, steps=13), data), data, tmp_path / "run", observer=watcher)
+    assert not watcher.warnings
+
+
 def test_a_folder_that_is_no_run_is_left_alone(config: Config, data: Prepared, tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("x")
     with pytest.raises(UserError, match="is not a run"):
@@ -301,9 +361,37 @@ def test_no_valid_checkpoint_is_not_a_fresh_start(unbroken: Path, config: Config
     assert (unbroken / "log.jsonl").read_text() == log
 
 
-def test_learned_positions_are_checked_before_the_first_step(config: Config, data: Prepared, tmp_path: Path) -> None:
-    model = config.model.model_copy(update={"positions": "learned", "max_length": 5})
-    with pytest.raises(UserError, match="but 5 learned positions; set model.max_length=[0-9]+"):
+def test_over_long_pairs_are_left_out_told_and_logged(config: Config, data: Prepared, tmp_path: Path) -> None:
+    lengths = data.train[0].lengths(np.arange(len(data.train[0])))
+    longest = np.sort(np.maximum(*lengths) + 1)
+    config = settle(changed(config, steps=2, batch_tokens=int(longest[-1]) - 1), data)
+    count, watcher = int(np.count_nonzero(longest > config.train.batch_tokens)), Watcher()
+    train(config, data, tmp_path / "run", observer=watcher)
+    (told,) = watcher.warnings
+    assert told.startswith(f"train-0: {count} pair") and f"train.batch_tokens={longest[-1] - 1} allows" in told
+    assert f"the longest has {longest[-1]}" in told
+    assert events(tmp_path / "run", "begin")[0]["too_long"] == {"train-0": count}
+
+
+def test_texts_beyond_learned_positions_are_left_out(config: Config, data: Prepared, tmp_path: Path) -> None:
+    model = config.model.model_copy(update={"positions": "learned", "max_length": 12})
+    learned, watcher = settle(config.model_copy(update={"model": model}), data), Watcher()
+    train(learned, data, tmp_path / "run", observer=watcher)
+    assert data.valid is not None and len(watcher.warnings) == 2
+    counts = {
+        name: int(np.count_nonzero(np.maximum(*split.lengths(np.arange(len(split)))) + 1 > 12))
+        for name, split in (("train-0", data.train[0]), ("valid", data.valid))
+    }
+    assert all(count > 1 for count in counts.values())
+    assert events(tmp_path / "run", "begin")[0]["too_long"] == counts
+    assert watcher.warnings[1].startswith(
+        f"valid: {counts['valid']} pairs are left out, with more tokens than model.max"
+    )
+
+
+def test_learned_positions_too_few_for_any_text(config: Config, data: Prepared, tmp_path: Path) -> None:
+    model = config.model.model_copy(update={"positions": "learned", "max_length": 2})
+    with pytest.raises(UserError, match="all 534 training pairs have a text of 4 or more tokens"):
         train(settle(config.model_copy(update={"model": model}), data), data, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
@@ -321,8 +409,49 @@ def test_fine_tuning_another_size_is_refused(unbroken: Path, config: Config, dat
 
 
 def test_two_writers_are_refused(config: Config, data: Prepared, tmp_path: Path) -> None:
-    with one_writer(tmp_path / "run"), pytest.raises(UserError, match="another regard process"):
+    with run_writer(tmp_path / "run"), pytest.raises(UserError, match="another regard process is training.*--out"):
         train(settle(config, data), data, tmp_path / "run")
+    assert not (tmp_path / "run").exists(), "neither had begun"
+
+
+def test_the_lock_stands_inside_the_run(config: Config, data: Prepared, tmp_path: Path) -> None:
+    """So that a process that has the folder mounted in another place finds it."""
+    seen: list[list[str]] = []
+
+    class Looking(Silence):
+        def step(self, number: int, update: Update) -> None:
+            seen.append(sorted(path.name for path in (*tmp_path.iterdir(), *(tmp_path / "run").glob(".*"))))
+
+    train(settle(changed(config, steps=1), data), data, tmp_path / "run", observer=Looking())
+    assert seen == [[".run.toml.lock", "run"]] and not list((tmp_path / "run").glob(".*"))
+
+
+SECOND_MOUNT = """
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from regard.train.run import run_writer
+with run_writer(Path(sys.argv[1])):
+    print("in")
+"""
+
+
+def test_two_writers_by_two_mounts_are_refused(tmp_path: Path) -> None:
+    """As two containers have it that share one volume."""
+    volume, other = tmp_path / "a" / "run", tmp_path / "b" / "run"
+    volume.mkdir(parents=True)
+    other.mkdir(parents=True)
+    script = 'mount --bind "$1" "$2" && exec "$3" -c "$4" "$2"'
+    command = ["unshare", "-m", "sh", "-c", script, "sh", str(volume), str(other), sys.executable]
+    if (
+        shutil.which("unshare") is None
+        or subprocess.run([*command, "pass"], check=False, capture_output=True).returncode
+    ):
+        pytest.skip("may not mount here")
+    with run_writer(volume):
+        refused = subprocess.run([*command, SECOND_MOUNT], check=False, capture_output=True, text=True)
+    assert refused.returncode != 0 and "another regard process is training in this folder" in refused.stderr
+    assert subprocess.run([*command, SECOND_MOUNT], check=True, capture_output=True, text=True).stdout == "in\n"
 
 
 def test_early_stopping(config: Config, data: Prepared, tmp_path: Path) -> None:
@@ -399,6 +528,40 @@ def test_the_best_of_a_moving_average(config: Config, data: Prepared, tmp_path: 
             assert best_of_run(tmp_path / "run", tmp_path / "run" / folder, print) == 8
         weights = load_model(tmp_path / "run" / folder).model.state_dict()
         assert all(torch.equal(weights[name], tensor) for name, tensor in expected.items())
+
+
+def test_the_average_of_a_moving_average_is_what_training_writes(
+    config: Config, data: Prepared, tmp_path: Path
+) -> None:
+    run, warnings = tmp_path / "run", list[str]()
+    model = train(settle(changed(config, moving_average=0.5), data), data, run)
+    for name, last in (("default", None), ("one", 1)):
+        assert average_run(run, tmp_path / name, last, warnings.append) == [12] and not warnings
+        assert sha256(tmp_path / name / "model.safetensors") == sha256(model / "model.safetensors")
+    last = checkpoint.folder(run / "checkpoints", 12)
+    assert sha256(model / "model.safetensors") != sha256(last / "model.safetensors"), "these are the raw weights"
+    assert average_run(run, tmp_path / "two", 2, warnings.append) == [8, 12]
+    parts = [checkpoint.load(checkpoint.folder(run / "checkpoints", step)).tensors for step in (8, 12)]
+    for name, tensor in load_model(tmp_path / "two").model.state_dict().items():
+        torch.testing.assert_close(tensor, (parts[0][f"average.{name}"] + parts[1][f"average.{name}"]) / 2)
+    assert "mean of the moving averages at the checkpoints: run, step 8, 12" in (tmp_path / "two/README.md").read_text()
+
+
+def test_the_average_without_a_number_is_what_training_writes(unbroken: Path, tmp_path: Path) -> None:
+    warnings: list[str] = []
+    assert average_run(unbroken, tmp_path / "averaged", None, warnings.append) == [8, 12] and not warnings
+    assert sha256(tmp_path / "averaged" / "model.safetensors") == sha256(unbroken / "model" / "model.safetensors")
+
+
+def test_the_best_is_found_where_the_newest_checkpoint_is_broken(by_bleu: Path, tmp_path: Path) -> None:
+    (checkpoint.folder(by_bleu / "checkpoints", 20) / "training.json").write_text("{}")
+    warnings: list[str] = []
+    assert best_of_run(by_bleu, tmp_path / "best", warnings.append) == 8
+    assert len(warnings) == 1 and "step-00000020" in warnings[0]
+    for path in (by_bleu / "checkpoints").glob("*/training.json"):
+        path.write_text("{}")
+    with pytest.raises(UserError, match="none of its checkpoints is valid; restore one"):
+        best_of_run(by_bleu, tmp_path / "none", warnings.append)
 
 
 def test_there_is_no_best_before_a_validation(config: Config, data: Prepared, tmp_path: Path) -> None:
@@ -540,3 +703,13 @@ def test_translation_has_no_next_word(config: Config, data: Prepared) -> None:
     shown = config.model_copy(update={"model": config.model.model_copy(update={"next_word": True})})
     with pytest.raises(UserError, match="next_word is for parsers"):
         settle(shown, data)
+
+
+def test_a_run_file_of_before_a_setting_existed_is_the_same_run(config: Config, data: Prepared, tmp_path: Path) -> None:
+    config = settle(config, data)
+    record(tmp_path, config)
+    lines = (tmp_path / RUN).read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = [line for line in lines if not line.startswith("attention_dropout")]
+    assert len(kept) == len(lines) - 1
+    (tmp_path / RUN).write_text("".join(kept), encoding="utf-8")
+    assert begin(tmp_path, config, fresh=False) == {}

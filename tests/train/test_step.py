@@ -6,8 +6,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -18,6 +20,7 @@ from regard.config.run import Config
 from regard.config.special_tokens import PAD
 from regard.data.batches import Batch, Batches, Step
 from regard.data.prepared import Prepared
+from regard.errors import UserError
 from regard.model.build import build
 from regard.model.kernels.dropout import keep_scale
 from regard.train.distributed import World
@@ -136,6 +139,64 @@ def test_what_is_random_depends_on_the_place_alone(config: Config, data: Prepare
     assert losses[0] == losses[1] != losses[2]
 
 
+def twins(step: Step, rows: int, batches: int) -> Step:
+    """A step of equal batches of equal pairs."""
+    pair = lone(step.batches[0])
+    plan = replace(pair.plan, **{name: getattr(pair.plan, name).repeat(rows) for name in _LISTS})
+    batch = replace(pair, plan=plan, source_BS=pair.source_BS.repeat(rows, 1), target_BT=pair.target_BT.repeat(rows, 1))
+    tokens = {side: batches * getattr(plan, side) for side in ("source_tokens", "target_tokens")}
+    return replace(step, batches=(batch,) * batches, **tokens)
+
+
+def lost(trainer: Trainer, step: Step, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The loss of each part of a step, in the order in which they are summed."""
+    found: list[tuple[float, float]] = []
+    with monkeypatch.context() as patched:
+        for name in ("_two_by_two", "_backward"):
+            whole = getattr(Trainer, name)
+
+            def noted(*given: Any, _name: str = name, _whole: Any = whole, **options: Any) -> Any:
+                losses = _whole(*given, **options)
+                found.extend(losses if _name == "_two_by_two" else [losses] if trainer.threads is None else [])
+                return losses
+
+            patched.setattr(Trainer, name, noted)
+        trainer.update(step, 1)
+    return [loss for loss, _ in found]
+
+
+@pytest.mark.parametrize("threads", [True, False])
+def test_no_two_parts_drop_the_same(
+    config: Config, data: Prepared, threads: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two batches of two equal pairs, a pair in each part: four losses that differ by what is dropped alone."""
+    config = settle(config, data)
+    monkeypatch.setattr(Trainer, "_parts", lambda _, batch: [_Part(*tensors) for tensors in batch.parts(2)])
+    losses = {}
+    for dropout in (0.0, 0.5):
+        model = config.model.model_copy(update={"dropout": dropout})
+        trainer = Trainer(model, config.train, ALONE)
+        trainer.threads = TwoThreads() if threads else None
+        losses[dropout] = lost(trainer, twins(steps(config, data, 1)[0], rows=2, batches=2), monkeypatch)
+    assert [len(found) for found in losses.values()] == [4, 4]
+    assert max(losses[0.0]) == pytest.approx(min(losses[0.0]))
+    assert len(set(losses[0.5])) == 4
+
+
+def test_a_batch_drops_the_same_whoever_has_it(config: Config, data: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second of two batches: alone with both, or as the second of two processes with one each."""
+    config = settle(config, data)
+    both = twins(steps(config, data, 1)[0], rows=1, batches=2)
+    one = replace(both, batches=both.batches[:1])
+    first, second = lost(Trainer(config.model, config.train, ALONE), both, monkeypatch)
+    assert first != second
+    for rank, expected in enumerate((first, second)):
+        trainer = Trainer(config.model, config.train, ALONE)
+        trainer.world = replace(ALONE, rank=rank, size=2)
+        monkeypatch.setattr(World, "total", lambda _, values: values)
+        assert lost(trainer, one, monkeypatch)[0] == pytest.approx(expected)
+
+
 @pytest.fixture
 def parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every batch in three parts, however small."""
@@ -249,12 +310,17 @@ print([name for name in sys.modules if name in sys.argv])
 
 @pytest.mark.usefixtures("parts")
 @pytest.mark.parametrize(
-    ("layers", "precision", "two"), [(1, "float32", True), (2, "float32", False), (1, "bf16", False)]
+    ("name", "layers", "precision", "two"),
+    [
+        ("lstm-attention", 1, "float32", True),
+        ("lstm-attention", 2, "float32", False),
+        ("gru-attention", 1, "bf16", False),
+    ],
 )
 def test_recurrent_layers_make_the_same_bits_each_time(
-    config: Config, data: Prepared, layers: int, precision: str, two: bool
+    config: Config, data: Prepared, name: str, layers: int, precision: str, two: bool
 ) -> None:
-    model = preset("lstm-attention").model
+    model = preset(name).model
     model = model.model_copy(update={"d_model": 16, "encoder_layers": layers, "decoder_layers": layers})
     config = settle(config.model_copy(update={"model": model}), data)
     config = config.model_copy(update={"train": config.train.model_copy(update={"precision": precision})})
@@ -265,6 +331,17 @@ def test_recurrent_layers_make_the_same_bits_each_time(
         torch.rand(len(runs))
         runs.append([trainer.update(step, number) for number, step in enumerate(steps(config, data, 2, 2), 1)])
     assert runs[0] == runs[1] == runs[2]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_an_lstm_in_bf16_needs_a_processor_that_knows_it(
+    config: Config, data: Prepared, known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regard.train.step.knows_bf16", lambda _: known)
+    train = config.train.model_copy(update={"precision": "bf16"})
+    with nullcontext() if known else pytest.raises(UserError, match="bfloat16.*leave it out"):
+        Trainer(preset("lstm", model={"vocabulary": 30, "d_model": 8}).model, train, ALONE)
+    Trainer(preset("gru", model={"vocabulary": 30, "d_model": 8}).model, train, ALONE)
 
 
 def test_bf16_autocast_trains(config: Config, data: Prepared) -> None:

@@ -5,16 +5,18 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from tests.support.models import sentences
 
 from regard.config.model import model_config
 from regard.config.run import Config
 from regard.engines.ctranslate2_engine import CTranslate2Engine
 from regard.engines.torch_engine import TorchEngine
-from regard.errors import UserError
+from regard.errors import Failed, UserError
 from regard.exchange.to_ctranslate2 import FOLDER, export_ctranslate2
 from regard.files import write_json, write_manifest
 from regard.model.build import build
@@ -238,3 +240,11 @@ def test_torch_is_not_imported_for_what_ctranslate2_does(folder: Path) -> None:
         "assert not {'torch', 'transformers'} & set(sys.modules); found.model; assert 'torch' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program, str(folder)], check=True)
+
+
+def test_a_model_under_training_whose_weights_are_not_numbers_is_told(saved: Saved) -> None:
+    """CTranslate2 would pass over them, and translate."""
+    broken = build(saved.config).eval().requires_grad_(False)
+    broken.projection_VD[50] = torch.nan
+    with pytest.raises(Failed, match="not numbers"):
+        live(replace(saved, model=broken))

@@ -173,6 +173,8 @@ def test_options(translator: Translator) -> None:
     assert translator.translate(["Das Mädchen.", text], Options(sampling=Sampling(seed=1)))[1] == one
     (several,) = translator.window([text], Options(sampling=Sampling(), n_best=4))
     assert len({output.text for output in several.sentences[0].outputs}) > 1
+    drawn = [output.hypothesis.score for output in several.sentences[0].outputs]
+    assert drawn == sorted(drawn, reverse=True) and len(set(drawn)) > 1
 
 
 def test_alignment(translator: Translator) -> None:
@@ -235,6 +237,17 @@ def test_learned_positions_limit_both_sides(saved: Saved) -> None:
     model = build(config).eval().requires_grad_(False)
     limited = Translator(Saved(config, DecodeConfig(beam=2), (None, None), "NFC", saved.subwords, model=model))
     assert len(limited.translate(["x y z " * 50, "", "a"])) == 3
+
+
+def test_a_tag_has_room_among_the_positions(saved: Saved) -> None:
+    """A model of 12 positions reads 11 tokens and EOS; a tag is one of them."""
+    tagged = Subwords.train(sentences(), 400, tags=("<2de>", "<2ko>"))
+    config = model_config(**{**saved.config.model_dump(), "positions": "learned", "max_length": 12})
+    files = {"subwords.model": tagged.content}
+    echo = Translator(replace(saved, config=config, languages=(None, None), subwords=files), Echo())
+    assert module.reach(echo.saved) == 11
+    echo.translate("1" * 200, Options(target="ko"))
+    assert max(map(len, asked(echo))) <= 11 and {source[0] for source in asked(echo)} == {tagged.tag("<2ko>")}
 
 
 def test_two_vocabularies(saved: Saved) -> None:

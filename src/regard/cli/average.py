@@ -10,12 +10,16 @@ import typer
 def average(
     run: Annotated[Path, typer.Argument(help="The folder of a training run.")],
     out: Annotated[Path, typer.Option(help="Where the model is written; must not exist.")],
-    last: Annotated[int | None, typer.Option(min=1, help="How many of the last checkpoints; default: 5.")] = None,
+    last: Annotated[
+        int | None, typer.Option(min=1, help="How many of the last checkpoints; default: as the run's own model.")
+    ] = None,
     best: Annotated[bool, typer.Option("--best", help="Instead of a mean, the best checkpoint.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Write the mean of the last checkpoints of a run as a model (section 6.1 of the paper).
 
+    Of a run with train.moving_average, the moving averages at these checkpoints are taken, as training itself does.
+    Without --last it is what training writes at its end: train.average_last checkpoints, or the last moving average.
     With --best, the one checkpoint that was the best at its validation, by loss or, with train.best=bleu, by BLEU.
     """
     from regard.errors import UserError
@@ -27,7 +31,7 @@ def average(
     def warn(sentence: str) -> None:
         typer.echo(f"regard: {sentence}", err=True)
 
-    steps = [best_of_run(run, out, warn)] if best else average_run(run, out, last or 5, warn)
+    steps = [best_of_run(run, out, warn)] if best else average_run(run, out, last, warn)
     if as_json:
         typer.echo(json.dumps({"model": str(out), "steps": steps}))
     elif best:

@@ -82,7 +82,7 @@ def table3(
 
     check_picture(out / "table3.svg")
     experiment = read_experiment(Table3, "table3", file)
-    report = run_table3(experiment, scale, Prepared.open(data), out, _names(rows), _watch, fresh=fresh)
+    report = run_table3(experiment, scale, Prepared.open(data), out, _names(rows), _watch, _warn, fresh=fresh)
     typer.echo(json.dumps(report) if as_json else as_markdown(report), nl=as_json)
 
 
@@ -114,7 +114,8 @@ def lineage(
 
     check_picture(out / "lineage-time.svg")
     experiment, prepared = read_experiment(Lineage, "lineage", file), Prepared.open(data)
-    outcomes = run_lineage(experiment, _names(models), prepared, out, sample_of(prepared, test), _watch, fresh=fresh)
+    sample = sample_of(prepared, test)
+    outcomes = run_lineage(experiment, _names(models), prepared, out, sample, _watch, _warn, fresh=fresh)
     report = write_lineage(out, outcomes)
     typer.echo(json.dumps(report) if as_json else as_markdown(outcomes), nl=as_json)
 
@@ -125,6 +126,10 @@ def _names(given: str | None) -> list[str]:
 
 def _show(rows: list[Any], report: Callable[..., Any], as_markdown: Callable[..., str], as_json: bool) -> None:
     typer.echo(json.dumps(report(rows)) if as_json else as_markdown(rows))
+
+
+def _warn(sentence: str) -> None:
+    typer.echo(f"warning: {sentence}", err=True)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ PATIENCE = 0.02  # seconds to wait for more lines before work begins on those th
 
 def windows(text: str | None) -> Iterator[list[str]]:
     """Lines by as many as are worked on together: all that have come, up to a limit. A slow pipe need not wait."""
-    from regard.data.lines import LONGEST_LINE, STANDARD_INPUT, Lines, shown
+    from regard.data.lines import STANDARD_INPUT, Lines
     from regard.errors import UserError
     from regard.translate.translator import WINDOW_CHARACTERS, WINDOW_LINES
 
@@ -23,27 +23,34 @@ def windows(text: str | None) -> Iterator[list[str]]:
         yield text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").split("\n")
         return
     window: list[str] = []
-    characters = count = 0
-    with Lines(STANDARD_INPUT if text is None else text, skip_invalid=True) as lines:
-        for block in lines:
+    characters = 0
+    failure: UserError | None = None
+    with Lines(STANDARD_INPUT if text is None else text) as lines:
+        blocks = iter(lines)
+        while True:
+            try:
+                block = next(blocks)
+            except StopIteration:
+                break
+            except UserError as error:  # told when the lines before it are done
+                failure = error
+                break
+            if not any(block):  # blank lines, of which a file may have millions
+                window += [""] * len(block)
+                block = []
             for line in block:
-                count += 1
-                if len(line) > LONGEST_LINE:
-                    sys.stderr.write(
-                        f"regard: line {count} is over {LONGEST_LINE:,} bytes; the rest of it is left out\n"
-                    )
                 window.append(line.decode("utf-8", "replace"))
                 characters += len(window[-1])
                 if len(window) >= WINDOW_LINES or characters >= WINDOW_CHARACTERS:
                     yield window
                     window, characters = [], 0
-            if window and not _more(lines):
+            if window and (len(window) >= WINDOW_LINES or not _more(lines)):
                 yield window
                 window, characters = [], 0
     if window:
         yield window
-    if lines.broken is not None:  # told when the lines before the break are done
-        raise UserError(f"{shown(lines.name)}: {lines.broken}; get the file again")
+    if failure is not None:
+        raise failure
 
 
 def is_file(text: str) -> bool:

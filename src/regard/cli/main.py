@@ -29,6 +29,7 @@ from regard.cli import (
     train,
     translate,
 )
+from regard.cli.streams import tolerant_stderr
 from regard.cli.variadic import VariadicCommand
 
 NO_MEMORY = "can't allocate memory", "out of memory"  # what torch says in a RuntimeError, of a CPU's and of a GPU's
@@ -78,6 +79,11 @@ def options(
 
 def main() -> None:
     """Run the command line; one sentence for a mistake, a traceback for a bug."""
+    with tolerant_stderr():
+        _run()
+
+
+def _run() -> None:
     from regard.errors import Failed, Interrupted, UserError
 
     try:

@@ -3,7 +3,7 @@
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -56,13 +56,10 @@ def parse(
     parser = load_parser(*(model or [_bundled()]), engine=engine or ("torch" if constraint else "auto"), device=device)
     parser.request(options)  # a mistake is told before a line is read
     with sentences_done() as progress:
-        found = _parses(parser, text, options, progress)
         if format_ == "html":
-            _write(_page(found))
-            return
-        show = _shown(format_)
-        for number, one in enumerate(found):
-            _write(show(number, one))
+            _write(_page(_parses(parser, text, options, progress)))
+        else:
+            _print(parser, text, options, _shown(format_), progress)
 
 
 def _bundled() -> Path:
@@ -77,34 +74,62 @@ def _bundled() -> Path:
 def _parses(
     parser: "Parser", text: str | None, options: "ParseOptions", progress: Callable[[int], None]
 ) -> Iterator["Parse"]:
-    """The parses of all lines, as soon as their window is done."""
+    """The parses of all lines."""
     from regard.cli.given import windows
 
     number = 0
     for window in windows(text):
-        for one in parser.window(window, options, progress):
-            number += 1
-            if one.too_long:
-                sys.stderr.write(
-                    f"regard: line {number} has {len(one.words):,} words, more than {parser.most_tokens} subwords can "
-                    "spell; its tree is flat\n"
-                )
-            yield one
+        yield from _parsed(parser, window, number, options, progress)
+        number += len(window)
+
+
+def _print(
+    parser: "Parser",
+    text: str | None,
+    options: "ParseOptions",
+    show: Callable[[int, "Parse"], str],
+    progress: Callable[[int], None],
+) -> None:
+    """Print the parses of all lines, as soon as their window is done."""
+    from regard.cli.given import windows
+
+    number = 0
+    for window in windows(text):
+        if show is _as_brackets and not any(window):
+            sys.stdout.buffer.write(b"\n" * len(window))  # blank lines, of which a file may have millions
+        else:
+            for at, one in enumerate(_parsed(parser, window, number, options, progress), number):
+                _write(show(at, one))
+        number += len(window)
         sys.stdout.flush()
+
+
+def _parsed(
+    parser: "Parser", window: Sequence[str], before: int, options: "ParseOptions", progress: Callable[[int], None]
+) -> list["Parse"]:
+    """The parses of lines that follow so many others; one that is too long to be parsed is told."""
+    found = parser.window(window, options, progress)
+    for number, one in enumerate(found, before + 1):
+        if one.too_long:
+            sys.stderr.write(
+                f"regard: line {number} has {len(one.words):,} words, more than {parser.most_tokens} subwords can "
+                "spell; its tree is flat\n"
+            )
+    return found
 
 
 def _shown(format_: str) -> Callable[[int, "Parse"], str]:
     """How a parse is printed."""
     from regard.look.tree_drawing import as_svg, as_text
 
-    if format_ == "json":
-        return _as_json
-    forms: dict[str, Callable[[Tree], str]] = {
-        "brackets": str,
-        "draw": lambda tree: f"{as_text(tree)}\n",
-        "svg": as_svg,
-    }
+    if format_ in ("json", "brackets"):
+        return _as_json if format_ == "json" else _as_brackets
+    forms: dict[str, Callable[[Tree], str]] = {"draw": lambda tree: f"{as_text(tree)}\n", "svg": as_svg}
     return lambda _, one: "" if one.tree is None else forms[format_](one.tree)
+
+
+def _as_brackets(_: int, one: "Parse") -> str:
+    return "" if one.tree is None else str(one.tree)
 
 
 def _as_json(number: int, one: "Parse") -> str:

@@ -51,21 +51,21 @@ def serve(
     _check_extra()
     from regard.config.checked import check
     from regard.config.presets import settings
-    from regard.serve.desk import Desk
     from regard.serve.keys import read_keys
     from regard.serve.run import bound
     from regard.serve.run import serve as run
     from regard.serve.settings import Settings
+    from regard.serve.state import AppState
 
     given = settings(f"serve.{assignment}" for assignment in assignments or ()).get("serve", {})
     limits = check(Settings, given, "--set")
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(message)s", level="WARNING" if quiet else "INFO")
     shown = f"[{host}]" if ":" in host else host
     with bound(host, port) as listener:
-        desk = Desk(model, limits, None if keys is None else read_keys(keys))
-        directions = ", ".join(map("-".join, desk.models.steps))
+        state = AppState(model, limits, None if keys is None else read_keys(keys))
+        directions = ", ".join(map("-".join, state.models.steps))
         sys.stderr.write(f"regard: serving {directions} on http://{shown}:{listener.getsockname()[1]}/\n")
-        run(desk, listener, host)
+        run(state, listener, host)
 
 
 def _check_extra() -> None:

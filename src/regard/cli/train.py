@@ -40,7 +40,9 @@ def train(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object at the end.")] = False,
 ) -> None:
     """Train a model. Run the same command again after a stop or a crash, and it goes on where it was."""
-    with _one_voice(fresh=fresh):
+    from regard.train.interrupt import stoppable
+
+    with _one_voice(fresh=fresh), stoppable(out or "regard train"):
         model, log = _train(file, preset, data, out, set_ or [], start, fresh=fresh, tensorboard=tensorboard)
     if os.environ.get("RANK", "0") == "0":
         _report(model, log, as_json=as_json)

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -107,10 +107,8 @@ def translate(
     if document is not None:
         translate_document(translator, document, options, out, force)
         return
-    show = _shown(format_, n_best)
     with sentences_done() as progress:
-        for number, translation in enumerate(_translations(translator, text, options, progress)):
-            _write(show(number, translation))
+        _translate_lines(translator, text, options, _shown(format_, n_best), progress)
 
 
 def _bundled() -> list[Path]:
@@ -173,26 +171,38 @@ def _target(translator: "Translator", source: str | None, target: str | None) ->
     return target or fitting[0]
 
 
-def _translations(
-    translator: "Translator", text: str | None, options: "Options", progress: Callable[[int], None]
-) -> Iterator["Translation"]:
-    """The translations of all lines, as soon as their window is done."""
+def _translate_lines(
+    translator: "Translator",
+    text: str | None,
+    options: "Options",
+    show: Callable[[int, "Translation"], str],
+    progress: Callable[[int], None],
+) -> None:
+    """Print the translations of all lines, as soon as their window is done."""
     from regard.cli.given import windows
 
+    number = 0
     for window in windows(text):
-        yield from translator.window(window, options, progress)
+        if show is _as_text and not any(window):
+            sys.stdout.buffer.write(b"\n" * len(window))  # blank lines, of which a file may have millions
+        else:
+            for at, translation in enumerate(translator.window(window, options, progress), number):
+                _write(show(at, translation))
+        number += len(window)
         sys.stdout.flush()
 
 
 def _shown(format_: str, n_best: int | None) -> Callable[[int, "Translation"], str]:
     """How a translation is printed."""
-    from regard.translate.sentences import one_line
-
     if format_ == "jsonl":
         return _as_json
-    if n_best is not None:
-        return _as_list
-    return lambda _, translation: one_line(translation.text)
+    return _as_text if n_best is None else _as_list
+
+
+def _as_text(_: int, translation: "Translation") -> str:
+    from regard.translate.sentences import one_line
+
+    return one_line(translation.text)
 
 
 def _as_list(number: int, translation: "Translation") -> str:

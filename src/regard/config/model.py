@@ -1,6 +1,8 @@
 """The description of a model: one class per architecture, told apart by `architecture` and, for Transformers, `mixing`.
 
-The defaults of TransformerConfig are the base model of "Attention Is All You Need" (Vaswani et al., 2017).
+The defaults of TransformerConfig are the base model of "Attention Is All You Need" (Vaswani et al., 2017). Only the
+initial weights, which the paper does not specify, are smaller than in its authors' code: W^V, W^O, W1 and W2 at half of
+Glorot's size, W^Q and W^K at 0.7 of it (model/embedding.py).
 """
 
 from collections.abc import Mapping
@@ -31,7 +33,7 @@ class _Model(Frozen):
     decoder_layers: Layers = 6
     d_model: Size = 512
     dropout: Rate = 0.1
-    """On every sub-layer's output and on embeddings plus positions (section 5.4); nowhere else, as in the paper."""
+    """On every sub-layer's output and on embeddings plus positions (section 5.4)."""
 
     share_embeddings: bool = True
     """Source and target share one embedding matrix (section 3.4)."""
@@ -71,6 +73,9 @@ class _Transformer(_Model):
     """Size of a head's queries and keys; d_model / heads when not given."""
     d_v: Size = 64
     """Size of a head's values; d_model / heads when not given."""
+    attention_dropout: Rate = 0.0
+    """On the weights of every softmax attention. 0 in the paper's translation models; its parsers had some (section
+    6.3). The encoder's layers of a Performer or S4D hold no such weights: there it acts in the decoder alone."""
 
     positions: Literal["sinusoidal", "learned", "rotary", "relative", "none"] = "sinusoidal"
     """sinusoidal: section 3.5. learned: Table 3 row E. rotary: Su et al., 2021, on the queries and keys of

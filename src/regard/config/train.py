@@ -33,7 +33,8 @@ class TrainConfig(Frozen):
     average_last: Count = 5
     """The model that is used is the mean of this many last checkpoints, unless `final` says otherwise."""
     moving_average: Rate | None = None
-    """Also keep a moving average of the weights with this decay, such as 0.999; validate it, and use it instead."""
+    """Also keep a moving average of the weights with this decay, such as 0.999; validate it, and use it instead: the
+    model that is used is the moving average at the last checkpoint, or at the best."""
 
     checkpoint_every: Count = 1000
     """Steps between checkpoints; each begins with a validation."""

@@ -122,10 +122,34 @@ class Step:
     target_tokens: int
 
 
+class TooLong(NamedTuple):
+    """Pairs of a corpus that are longer than a limit."""
+
+    pairs: int
+    longest: int
+    """Tokens of the longest text of the corpus, EOS counted."""
+
+
+def too_long(split: Pairs, limit: int, *, window: int = WINDOW) -> TooLong:
+    """How many pairs have a text of more than `limit` tokens, EOS counted."""
+    pairs = longest = 0
+    for first in range(0, len(split), window):
+        longest_N = _longest(*split.lengths(np.arange(first, min(first + window, len(split)))))
+        pairs += int(np.count_nonzero(longest_N > limit))
+        longest = max(longest, int(longest_N.max()))
+    return TooLong(pairs, longest)
+
+
+def _longest(source_N: Ids, target_N: Ids) -> Integers:
+    """Tokens of the longer text of each pair, EOS counted."""
+    return np.maximum(source_N, target_N).astype(np.int64) + 1
+
+
 class Batches:
     """The endless stream of training batches.
 
     A batch has rows × longest source <= batch_tokens and rows × longest target <= batch_tokens, EOS counted in both.
+    Pairs with a text of more tokens than that, or than `longest`, are left out: `too_long` counts them by corpus.
 
     A corpus of weight w and n pairs is passed over again and again, each time in another order, and epoch e takes the
     visits from round(e·w·n) to round((e+1)·w·n). So weight 1 gives each pair exactly once an epoch, 2 exactly twice,
@@ -136,14 +160,27 @@ class Batches:
     """
 
     def __init__(
-        self, splits: Sequence[Pairs], *, batch_tokens: int, seed: int, window: int = WINDOW, block: int = BLOCK
+        self,
+        splits: Sequence[Pairs],
+        *,
+        batch_tokens: int,
+        seed: int,
+        longest: int | None = None,
+        window: int = WINDOW,
+        block: int = BLOCK,
     ) -> None:
         assert batch_tokens > 0 and window > 0 and block > 0
         if sum(split.weight * len(split) for split in splits) < 1:
             raise UserError("the corpora hold no pair for an epoch to visit; add pairs or raise their weights")
-        # All of it now, so that a long run can't meet an over-long pair on its third day.
-        for corpus, split in enumerate(splits):
-            _check_lengths(split, corpus, batch_tokens, window)
+        self.limit = batch_tokens if longest is None else min(batch_tokens, longest)
+        self.too_long = tuple(too_long(split, self.limit, window=window) for split in splits)
+        if sum(found.pairs for found in self.too_long) == sum(map(len, splits)):
+            shortest = min(_shortest(split, window) for split in splits if len(split))
+            raise UserError(
+                f"all {sum(map(len, splits)):,} training pairs have a text of {shortest} or more tokens, which don't "
+                f"fit into a batch of {batch_tokens} or the model's max_length; make these larger, or prepare the data "
+                "with a smaller max_characters"
+            )
         self.splits = tuple(splits)
         self.batch_tokens = batch_tokens
         self.seed = seed
@@ -206,6 +243,11 @@ class Batches:
         lengths = [split.lengths(part) for split, part in zip(self.splits, parts, strict=True)]
         source_N, target_N = (np.concatenate([pair[side] for pair in lengths]).astype(np.int64) for side in (0, 1))
 
+        kept_N = _longest(source_N, target_N) <= self.limit
+        corpus_N, index_N, source_N, target_N = (
+            values_N[kept_N] for values_N in (corpus_N, index_N, source_N, target_N)
+        )
+
         random = self._random(0, epoch, window)
         order_N, bounds = lay_out(source_N, target_N, self.batch_tokens, random)
         columns = [values_N[order_N] for values_N in (corpus_N, index_N, source_N, target_N)]
@@ -237,14 +279,20 @@ class Batches:
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=key)))
 
 
-def evaluation_batches(split: Pairs, batch_tokens: int, *, window: int = WINDOW) -> Iterator[Batch]:
+def evaluation_batches(
+    split: Pairs, batch_tokens: int, *, longest: int | None = None, window: int = WINDOW
+) -> Iterator[Batch]:
     """Every pair of a split exactly once, similar lengths together, always the same; `plan.index_B` tells which.
 
-    A pair longer than batch_tokens is a batch by itself: a test set is taken as it is.
+    A pair longer than batch_tokens is a batch by itself. One with a text of more than `longest` tokens, EOS counted, is
+    left out: the model could not read it.
     """
     for number, first in enumerate(range(0, len(split), window)):
         index_N = np.arange(first, min(first + window, len(split)))
         source_N, target_N = (lengths_N.astype(np.int64) for lengths_N in split.lengths(index_N))
+        if longest is not None:
+            kept_N = _longest(source_N, target_N) <= longest
+            index_N, source_N, target_N = index_N[kept_N], source_N[kept_N], target_N[kept_N]
         order_N, bounds = lay_out(source_N, target_N, batch_tokens, np.random.default_rng(0))
         for batch, (begin, end) in enumerate(pairwise(bounds)):
             rows_B = order_N[begin:end]
@@ -258,17 +306,10 @@ def _foreign(position: Position) -> UserError:
     )
 
 
-def _check_lengths(split: Pairs, corpus: int, batch_tokens: int, window: int) -> None:
-    for first in range(0, len(split), window):
-        source_N, target_N = split.lengths(np.arange(first, min(first + window, len(split))))
-        longest_N = np.maximum(source_N, target_N).astype(np.int64) + 1
-        row = int(longest_N.argmax())
-        if longest_N[row] > batch_tokens:
-            raise UserError(
-                f"corpus {corpus}, pair {first + row}, counted from 0: {source_N[row]} source and {target_N[row]} "
-                f"target tokens don't fit into a batch of {batch_tokens}; set batch_tokens to {longest_N[row]} or "
-                "more, or prepare the data with a smaller max_characters"
-            )
+def _shortest(split: Pairs, window: int) -> int:
+    """Tokens, EOS counted, of the pair whose longer text is the shortest."""
+    parts = (np.arange(first, min(first + window, len(split))) for first in range(0, len(split), window))
+    return min(int(_longest(*split.lengths(part)).min()) for part in parts)
 
 
 def _build(splits: Sequence[Pairs], plan: Plan) -> Batch:

@@ -44,8 +44,8 @@ class Corpus:
     def chunks(self) -> Iterator[Chunk]:
         with ExitStack() as stack:
             skip = self.reading.skip_invalid
-            remedy = "get the file again, or pass --skip-invalid to use the lines before the break"
-            files = [stack.enter_context(Lines(name, skip_invalid=skip, remedy=remedy)) for name in self.reading.files]
+            names = self.reading.files
+            files = [stack.enter_context(Lines(name, skip_invalid=skip, skippable=True)) for name in names]
             for chunk in self._parallel(*files) if len(files) == 2 else self._single(*files):
                 self.position = sum(file.position() for file in files)
                 yield chunk

@@ -17,6 +17,7 @@ from regard.errors import UserError
 
 STANDARD_INPUT = "-"
 LONGEST_LINE = 1 << 20  # bytes; a longer line is not a sentence, and a file may have no newline at all
+LONGEST_SKIPPED = 64 << 20  # bytes of a line that are read to leave it out; what goes on longer has no end
 BLOCK = 1 << 16
 
 _BOM = b"\xef\xbb\xbf"
@@ -44,17 +45,20 @@ class Lines:
     """The lines of one file, as lists of bytes without their ends; only \\n and \\r\\n end a line.
 
     Compression is told from the first bytes, whatever the name; a name that promises it must hold it. A byte order
-    mark at the start is dropped. A line beyond LONGEST_LINE may be cut, but not to LONGEST_LINE or less, so that it can
-    be known by its length. A broken archive is a UserError with the `remedy`, or with `skip_invalid` the end of the
-    file: `broken` then says what was wrong, and the whole lines before the break have been given.
+    mark at the start is dropped. A line of more than LONGEST_LINE bytes, and a broken archive, are a UserError as soon
+    as they are known, after all lines before them have been given.
+
+    With `skip_invalid`, a longer line is given cut, but not to LONGEST_LINE or less, so that it can be known by its
+    length; and a broken archive is the end of the file: `broken` then says what was wrong. `skippable` says that the
+    user can ask for that.
     """
 
-    def __init__(self, name: str, *, skip_invalid: bool = False, remedy: str = "get the file again") -> None:
+    def __init__(self, name: str, *, skip_invalid: bool = False, skippable: bool = False) -> None:
         self.name = name
         self.count = 0
         """Lines given so far."""
         self.broken: str | None = None
-        self._skip_invalid, self._remedy = skip_invalid, remedy
+        self._skip_invalid, self._skippable = skip_invalid, skippable
         self._file = _open(name)
         try:
             self._stream, self._kind = _decompressed(self._file, name)
@@ -79,25 +83,39 @@ class Lines:
         self.close()
 
     def __iter__(self) -> Iterator[list[bytes]]:
-        rest = b""
-        cut = False  # the line in `rest` is too long; what follows up to its end is not kept
+        rest: list[bytes] = []  # the beginning of a line whose end has not come; of one that is too long, not all
+        length = 0
         for number, block in enumerate(self._blocks()):
             data = block.removeprefix(_BOM) if number == 0 else block
-            if cut:
-                if b"\n" not in data:
-                    continue
-                data = data[data.index(b"\n") :]
-            data = rest + data
-            *lines, rest = data.split(b"\n")
-            cut = len(rest) > LONGEST_LINE + 1  # by more than the \r that may still belong to its end
-            if cut:
-                rest = rest[: LONGEST_LINE + 2]
-            if lines:
-                self.count += len(lines)
-                yield [line.removesuffix(b"\r") for line in lines] if b"\r" in data else lines
-        if rest and self.broken is None:  # the last line need not end; of a broken archive it is only a part
+            first, newline, others = data.partition(b"\n")
+            if length <= LONGEST_LINE + 1:  # with the \r that may still belong to its end
+                rest.append(first)
+            length += len(first)
+            if not newline:
+                self._check_length(length - 1)
+                continue
+            lines = others.split(b"\n")
+            lines.insert(0, b"".join(rest))
+            self._check_length(length - lines[0].endswith(b"\r"))
+            rest = [lines.pop()]
+            length = len(rest[0])
+            self.count += len(lines)
+            yield [line.removesuffix(b"\r") for line in lines] if b"\r" in data or b"\r" in lines[0][-1:] else lines
+        if length and self.broken is None:  # the last line need not end; of a broken archive it is only a part
+            last = b"".join(rest).removesuffix(b"\r")
+            self._check_length(len(last))
             self.count += 1
-            yield [rest.removesuffix(b"\r")]
+            yield [last]
+
+    def _check_length(self, length: int) -> None:
+        """Refuse the line that is being read if it has so many bytes at least."""
+        most = LONGEST_SKIPPED if self._skip_invalid else LONGEST_LINE
+        if length > most:
+            hint = ", or pass --skip-invalid to leave out such lines" if self._skippable else ""
+            raise UserError(
+                f"{shown(self.name)}, line {self.count + 1}: longer than {most} bytes; if this is a file of lines, "
+                f"break it into sentences{'' if self._skip_invalid else hint}"
+            )
 
     def _blocks(self) -> Iterator[bytes]:
         """Decompressed data. The first block has the three bytes that a byte order mark may take, if the file has."""
@@ -111,7 +129,8 @@ class Lines:
         except _BROKEN as error:
             self.broken = f"broken {self._kind} data after line {self.count} ({error})"
             if not self._skip_invalid:
-                raise UserError(f"{shown(self.name)}: {self.broken}; {self._remedy}") from None
+                hint = ", or pass --skip-invalid to use the lines before the break" if self._skippable else ""
+                raise UserError(f"{shown(self.name)}: {self.broken}; get the file again{hint}") from None
         except OSError as error:
             raise UserError(f"{shown(self.name)}: can't be read after line {self.count}: {error.strerror}") from None
 
@@ -125,13 +144,10 @@ def text_lines(name: str) -> Iterator[str]:
 def decoded(file: Lines) -> Iterator[str]:
     """The same of a file that is open."""
     for number, line in enumerate((line for block in file for line in block), 1):
-        place = f"{shown(file.name)}, line {number}"
-        if len(line) > LONGEST_LINE:
-            raise UserError(f"{place}: over {LONGEST_LINE:,} bytes; is it a file of lines?")
         try:
             text = line.decode()
         except UnicodeDecodeError:
-            raise UserError(f"{place}: not valid UTF-8; convert the file first") from None
+            raise UserError(f"{shown(file.name)}, line {number}: not valid UTF-8; convert the file first") from None
         yield text
 
 

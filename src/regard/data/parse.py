@@ -89,7 +89,7 @@ def _decode(block: bytes) -> tuple[list[str], dict[int, _Bad]]:
     for index, raw in enumerate(block.split(b"\n")):
         line = ""
         if len(raw) > LONGEST_LINE:
-            bad[index] = _Bad("line too long", f"longer than {LONGEST_LINE} bytes; break it into sentences")
+            bad[index] = _Bad("line too long", "too long")  # only here if such lines are left out
         else:
             try:
                 line = raw.decode()

@@ -18,7 +18,7 @@ from regard.config.data import FilterConfig
 from regard.data.parse import Chunk, Reading, parse
 from regard.data.prepared import Ids, Integers
 from regard.data.spool import Frame, read_frame
-from regard.text.filters import digest, reason_after, reason_before
+from regard.text.filters import EMPTY, digest, reason_after, reason_before
 from regard.text.normalise import Form, normalise
 from regard.text.subwords import Subwords
 from regard.text.symbols import Symbols
@@ -48,6 +48,8 @@ class Clean:
     """Pairs are the same only if their tags are."""
 
     def __call__(self, chunk: Chunk) -> Cleaned:
+        if not any(block.strip(b"\n") for block in chunk.blocks):  # blank lines, of which a file may have millions
+            return Cleaned(0, b"", b"", b"", Counter({EMPTY: chunk.count}))
         sources, targets, dropped = parse(chunk, self.reading)
         form, filters = self.form, self.filters
         mark = f"{self.tag}\n" if self.tag else ""  # which no text can begin with

@@ -4,10 +4,12 @@ Names, kinds and amounts are looked at while the archive is read, whatever it sa
 """
 
 import bz2
+import errno
 import gzip
 import lzma
 import shutil
 import stat
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -15,12 +17,15 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from io import BufferedIOBase
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from regard.errors import UserError
 
 MEMBERS = 10_000
 BYTES = 64 << 30
+LONGEST_NAME = 1000  # bytes of a member's path; a system takes 4,096, with the folder that it is put in
+DEEPEST = 32  # folders
+LONGEST_HEADER = 4096  # bytes of a name or a pax header; Python before 3.11.10 takes time quadratic in them
 RATIO = 200  # of unpacked to packed bytes; text comes to 20 at the most
 SMALL = 16 << 20  # bytes that any archive may unpack to, whatever the ratio
 BLOCK = 1 << 20
@@ -30,8 +35,14 @@ _COMPRESSED: dict[str, Callable[[Path], BufferedIOBase]] = {
     ".bz2": bz2.BZ2File,
     ".xz": lzma.LZMAFile,
 }
+# What Python's readers raise for bytes that are no archive; ValueError has numbers and names that can't be read, and
+# RecursionError headers that follow one another without a member.
 _BROKEN = (
-    tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError, NotImplementedError,
+    tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, lzma.LZMAError, zlib.error, struct.error, EOFError,
+    NotImplementedError, RecursionError, LookupError, OverflowError, ValueError,
+)  # fmt: skip
+_EXTENDED = (
+    tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK,
 )  # fmt: skip
 
 
@@ -53,12 +64,14 @@ def unpack(archive: Path, folder: Path, wanted: Collection[str] | None = None) -
 def _mistakes(archive: Path) -> Iterator[None]:
     try:
         yield
+    except UserError:
+        raise
     except _BROKEN as error:
         raise UserError(f"{archive}: not a whole archive ({error}); remove it and get it again") from None
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
         raise UserError(f"{archive}: has two members of one name ({error.filename}); do not use it") from None
     except OSError as error:
-        if error.errno is not None:
+        if error.errno not in (None, errno.EINVAL, errno.ENAMETOOLONG):  # what zipfile seeks, and no system takes
             raise
         raise UserError(f"{archive}: not a whole archive ({error}); remove it and get it again") from None
 
@@ -92,7 +105,7 @@ class _Unpacking:
 
     def _tar(self, stream: BufferedIOBase) -> None:
         counted: Any = _Counted(stream, self.spend)
-        with tarfile.open(fileobj=counted, mode="r|", encoding="utf-8") as tar:
+        with tarfile.open(fileobj=counted, mode="r|", encoding="utf-8", tarinfo=_Header) as tar:
             for member in tar:
                 self._count(member.name)
                 if member.isdir():
@@ -145,12 +158,29 @@ class _Unpacking:
             raise self._refused(name, "would lie outside its folder")
         if any(ord(character) < 32 or 0xD800 <= ord(character) < 0xE000 for character in name):
             raise self._refused(name, "is no name")
-        if any(len(part.encode()) > 255 for part in parts):
+        lengths = [len(part.encode()) for part in parts]
+        if sum(lengths) > LONGEST_NAME or len(parts) > DEEPEST or any(length > 255 for length in lengths):
             raise self._refused(f"{name[:40]}…", "has too long a name")
         return parts
 
     def _refused(self, name: str, why: str) -> UserError:
         return UserError(f"{self.archive}: its member {name!r} {why}; do not use this archive")
+
+
+class _Header(tarfile.TarInfo):
+    """A header of a tar. tarfile takes a damaged one for the end of the archive, and believes every size."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        try:
+            header = super().frombuf(buf, encoding, errors)
+        except tarfile.HeaderError as error:
+            if not any(buf):  # the end
+                raise
+            raise tarfile.ReadError(str(error)) from None
+        if header.size < 0 or (header.type in _EXTENDED and header.size > LONGEST_HEADER):
+            raise tarfile.ReadError(f"a header of {header.size:,} bytes")
+        return header
 
 
 class _Counted:

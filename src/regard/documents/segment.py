@@ -7,6 +7,8 @@ own texts, they are the file.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal
 
@@ -61,6 +63,19 @@ class Translated:
     """Which word came from which, as (source, target) numbers from 0 of what str.split gives; None if nobody knows."""
 
 
+_checkpoint: ContextVar[Callable[[], None]] = ContextVar("checkpoint", default=lambda: None)
+
+
+@contextmanager
+def checkpoints(check: Callable[[], None]) -> Iterator[None]:
+    """Call this at every text that is read from a document or written into it, so that it can end the work."""
+    before = _checkpoint.set(check)
+    try:
+        yield
+    finally:
+        _checkpoint.reset(before)
+
+
 def segments(pieces: Iterable[Piece]) -> list[Segment]:
     return [piece for piece in pieces if isinstance(piece, Segment)]
 
@@ -78,6 +93,7 @@ def rebuild(pieces: Sequence[Piece], translations: Iterable[Translated]) -> str:
 
 def divided(items: Sequence[Item], written: Callable[[str], str]) -> Iterator[Piece]:
     """Items that follow each other as pieces: what has no letters stays, and what stands around the text does, too."""
+    _checkpoint.get()()
     seen = [number for number, item in enumerate(items) if item.kind == "text" and item.text.strip()]
     if not any(character.isalpha() for item in items if item.kind == "text" for character in item.text):
         yield "".join(item.raw for item in items)
@@ -181,6 +197,7 @@ def _spaces(items: Sequence[Item], number: int) -> tuple[bool, bool]:
 
 def _rewritten(segment: Segment, translated: Translated) -> str:
     """A translation as the file has it, with the marks. Where nothing came back, the original stays."""
+    _checkpoint.get()()
     text = SPACE.sub(" ", translated.text).strip(" ")
     if text in ("", segment.text):
         return segment.original

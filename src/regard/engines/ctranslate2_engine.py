@@ -222,7 +222,10 @@ class CTranslate2Engine:
             found[number] = sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)[: request.n_best]
 
     def _ids(self, tokens: Sequence[str]) -> tuple[int, ...]:
-        return tuple(map(self.target_ids.__getitem__, tokens))
+        ids = tuple(map(self.target_ids.__getitem__, tokens))
+        if not set(NEVER).isdisjoint(ids):  # they are suppressed: only where no score is a number, one is chosen
+            raise Failed(NO_NUMBERS)
+        return ids
 
     def _spelt(self, source: Sequence[int]) -> list[str]:
         return list(map(self.source_pieces.__getitem__, source))

@@ -24,12 +24,15 @@ class ParserReport:
 
     parses: dict[str, list[Parse]]
     figures: dict[str, dict[str, Any]]
-    """As `summary` gives them; `f1_right_tags`; and `repaired`, the share that was no tree over the words."""
+    """As `summary` gives them; `f1_right_tags`; and two shares in percent.
+
+    repaired: what the search found was no tree over the words. too_long: nothing was searched, and the tree is flat.
+    """
 
     def as_text(self) -> str:
         return "\n\n".join(
-            f"{TITLES[name]}: {found['repaired']:.2f} % repaired, F1 with the right tags {found['f1_right_tags']:.2f}\n"
-            f"{table(found)}"
+            f"{TITLES[name]}: {found['repaired']:.2f} % repaired, {found['too_long']:.2f} % too long, "
+            f"F1 with the right tags {found['f1_right_tags']:.2f}\n{table(found)}"
             for name, found in self.figures.items()
         )
 
@@ -55,8 +58,12 @@ def figures(right: Sequence[Tree], found: Sequence[Parse]) -> dict[str, Any]:
     trees = [one.tree for one in found if one.tree is not None]
     as_they_are = summary(map(compare, right, trees))
     retagged = summary(compare(tree, _with_tags(one, tags(tree))) for tree, one in zip(right, trees, strict=True))
-    repaired = 100 * sum(one.repaired for one in found) / max(len(found), 1)
-    return {**as_they_are, "f1_right_tags": retagged["f1"], "repaired": repaired}
+    shares = {
+        "repaired": sum(one.repaired and not one.too_long for one in found),
+        "too_long": sum(one.too_long for one in found),
+    }
+    percentages = {name: 100 * count / max(len(found), 1) for name, count in shares.items()}
+    return {**as_they_are, "f1_right_tags": retagged["f1"], **percentages}
 
 
 def _with_tags(tree: Tree, tags: Sequence[str]) -> Tree:

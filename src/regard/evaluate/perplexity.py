@@ -13,8 +13,9 @@ from torch import Tensor
 from regard.config.special_tokens import BOS, EOS, PAD
 from regard.engines.engine import BATCH_TOKENS, Progress, batches, quiet
 from regard.engines.torch_engine import padded
-from regard.errors import UserError
+from regard.errors import Failed, UserError
 from regard.model.seq2seq import Seq2Seq
+from regard.search.hypothesis import NO_NUMBERS
 from regard.text.normalise import normalise
 from regard.translate.translator import Translator, reach
 
@@ -110,5 +111,8 @@ def _scores(model: Seq2Seq, source_BS: Tensor, before_BT: Tensor, expected_BT: T
     for kept_R in kept_N.split(max(1, SCORES // vocabulary)):  # type: ignore[no-untyped-call]
         logits_RV = model.logits(features_ND[kept_R]).float()
         logit_R = logits_RV.gather(1, expected_N[kept_R][:, None])[:, 0]
-        scores_N[kept_R] = (logit_R - logits_RV.logsumexp(1)).double().clamp(max=0.0)
+        score_R = (logit_R - logits_RV.logsumexp(1)).double().clamp(max=0.0)
+        if not score_R.isfinite().all():
+            raise Failed(NO_NUMBERS)
+        scores_N[kept_R] = score_R
     return scores_N.view(expected_BT.shape)

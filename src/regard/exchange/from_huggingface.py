@@ -112,6 +112,7 @@ def _config(
         "heads": theirs.get("encoder_attention_heads"),
         "activation": ours,
         "dropout": theirs.get("dropout", 0.1),
+        "attention_dropout": theirs.get("attention_dropout", 0.0),
     }
     return check(TransformerConfig, values, str(folder / "config.json"))
 

@@ -103,7 +103,7 @@ def _config(saved: Saved) -> dict[str, Any]:
         "decoder_attention_heads": config.heads,
         "activation_function": ACTIVATIONS[config.activation],
         "dropout": config.dropout,
-        "attention_dropout": 0.0,
+        "attention_dropout": config.attention_dropout,
         "activation_dropout": 0.0,
         "pad_token_id": PAD,
         "bos_token_id": BOS,

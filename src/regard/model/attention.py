@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from regard.model.cache import KeyValue
 from regard.model.kernels.attention import fast_attention
+from regard.model.kernels.dropout import Dropout
 from regard.model.kernels.linear import Linear
 from regard.model.kernels.side_by_side import SideBySide
 from regard.model.masks import distances, masked_softmax, visible
@@ -17,14 +18,17 @@ from regard.model.positions import RelativePositions, Sinusoids, rotate
 from regard.model.restricted import restricted_attention, saves_work
 
 
-def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scale: float) -> tuple[Tensor, Tensor]:
+def attention(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scale: float, dropout: nn.Module | None = None
+) -> tuple[Tensor, Tensor]:
     """Equation 1: Attention(Q, K, V) = softmax(Q K^T · scale) V, with scale = 1 / sqrt(d_k). Also return the weights.
 
     Queries are (…, T, K), keys (…, S, K), values (…, S, V); the mask, (…, T, S), is True where a query may attend.
+    `dropout` acts on the weights that are used, not on those returned; the paper's translation models have none.
     """
     scores = query @ key.transpose(-2, -1) * scale
     weights = masked_softmax(scores, mask)
-    return weights @ value, weights
+    return (weights if dropout is None else dropout(weights)) @ value, weights
 
 
 class MultiHeadAttention(nn.Module):
@@ -45,6 +49,7 @@ class MultiHeadAttention(nn.Module):
         relative_distance: int = 0,
         neighbours: int = 0,
         global_tokens: int = 0,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.heads, self.score, self.neighbours, self.global_tokens = heads, score, neighbours, global_tokens
@@ -58,6 +63,7 @@ class MultiHeadAttention(nn.Module):
         self.additive = nn.Parameter(torch.empty(heads, 1, 1, d_k)) if score == "additive" else None
         if self.additive is not None:
             nn.init.normal_(self.additive, std=d_k**-0.5)
+        self.dropout = Dropout(dropout)  # on the weights
         self.side_by_side = SideBySide(self.query, self.key, self.value)
 
     def queries(self, x_BTD: Tensor, start: int = 0) -> Tensor:
@@ -111,10 +117,16 @@ class MultiHeadAttention(nn.Module):
         T, S = query_BHTK.shape[2], key_BHSK.shape[2]
         if not weights and saves_work(T, S, self.neighbours, self.global_tokens):
             reach = {"neighbours": self.neighbours, "global_tokens": self.global_tokens}
-            return restricted_attention(query_BHTK, memory, padding_BS, self.scores, causal=causal, **reach), None
+            head_BHTV = restricted_attention(
+                query_BHTK, memory, padding_BS, self.scores, self.dropout, causal=causal, **reach
+            )
+            return head_BHTV, None
         plain = self.relative is None and self.additive is None
         if not weights and plain and not self.neighbours:
-            return fast_attention(query_BHTK, key_BHSK, value_BHSV, padding_BS, self.scale, causal=causal), None
+            chance = self.dropout.chance if self.training else 0.0
+            fast_BHTV = fast_attention(query_BHTK, key_BHSK, value_BHSV, padding_BS, self.scale, chance, causal=causal)
+            if fast_BHTV is not None:
+                return fast_BHTV, None
 
         distance_TS = distances(T, S, query_BHTK.device)
         mask = visible(distance_TS, causal=causal, neighbours=self.neighbours)
@@ -122,10 +134,10 @@ class MultiHeadAttention(nn.Module):
         if padding_BS is not None:
             mask = mask & padding_BS[:, None, None, :]
         if plain:
-            head_BHTV, weights_BHTS = attention(query_BHTK, key_BHSK, value_BHSV, mask, self.scale)
+            head_BHTV, weights_BHTS = attention(query_BHTK, key_BHSK, value_BHSV, mask, self.scale, self.dropout)
         else:
             weights_BHTS = masked_softmax(self.scores(query_BHTK, key_BHSK, distance_TS), mask)
-            head_BHTV = weights_BHTS @ value_BHSV
+            head_BHTV = self.dropout(weights_BHTS) @ value_BHSV
         return head_BHTV, weights_BHTS if weights else None
 
     def concat(self, head_BHTV: Tensor) -> Tensor:

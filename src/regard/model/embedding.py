@@ -12,6 +12,8 @@ from torch import Tensor, nn
 from regard.config.model import ModelConfig
 from regard.model.attention import MultiHeadAttention
 from regard.model.kernels.dropout import Dropout
+from regard.model.later.longformer import Longformer
+from regard.model.later.state_space import StateSpace
 from regard.model.layers import FeedForward
 from regard.model.positions import LearnedPositions, Sinusoids
 from regard.model.seq2seq import Seq2Seq
@@ -79,11 +81,13 @@ SMALL = 0.5  # of Glorot's size
 
 
 def initialise(module: nn.Module) -> None:
-    """The paper does not say; its authors' code draws matrices by Glorot and Bengio, 2010, and starts biases at 0.
+    """Draw the first weights. The paper does not say how; its authors' code draws matrices by Glorot and Bengio, 2010,
+    and starts biases at 0.
 
     Here W^Q and W^K are smaller by sqrt(2), as parts of one matrix for queries, keys and values are, and what makes a
     residual branch (W^V, W^O, W1 and W2) by 2, much as in DeepNet (Wang et al., 2022). The norm after the sum then
     passes on more of x, and with a high learning rate the decoder finds early that it has a source to attend to.
+    What takes attention's place in the encoder starts likewise.
     """
     if isinstance(module, nn.Linear):
         nn.init.xavier_uniform_(module.weight)
@@ -91,6 +95,11 @@ def initialise(module: nn.Module) -> None:
     if isinstance(module, MultiHeadAttention):
         _draw(2**-0.5, module.query, module.key)
         _draw(SMALL, module.value, module.output)
+    if isinstance(module, Longformer) and module.everywhere:
+        _draw(2**-0.5, module.global_query, module.global_key)
+        _draw(SMALL, module.global_value)
+    if isinstance(module, StateSpace):
+        _draw(SMALL, module.output)
     if isinstance(module, FeedForward):
         _draw(SMALL, module.inner, module.outer)
 

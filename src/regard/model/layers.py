@@ -72,18 +72,21 @@ def _self_attention(config: AnyTransformerConfig) -> MultiHeadAttention:
         rotary=config.positions == "rotary",
         relative_distance=config.relative_distance if config.positions == "relative" else 0,
         neighbours=config.neighbours if isinstance(config, TransformerConfig) else 0,
+        dropout=config.attention_dropout,
     )
 
 
 def _mixing(config: AnyTransformerConfig) -> MultiHeadAttention | StateSpace:
     """Return the layer through which the encoder's positions learn of each other."""
     sizes = (config.d_model, config.heads, config.d_k, config.d_v)
-    rotary = config.positions == "rotary"
+    rotary, dropout = config.positions == "rotary", config.attention_dropout
     match config:
         case LongformerConfig():
-            return Longformer(*sizes, window=config.window, global_tokens=config.global_tokens, rotary=rotary)
+            return Longformer(
+                *sizes, window=config.window, global_tokens=config.global_tokens, rotary=rotary, dropout=dropout
+            )
         case LinformerConfig():
-            return Linformer(*sizes, rank=config.rank, max_length=config.max_length)
+            return Linformer(*sizes, rank=config.rank, max_length=config.max_length, dropout=dropout)
         case PerformerConfig():
             return Performer(*sizes, features=config.features, rotary=rotary)
         case StateSpaceConfig():
@@ -119,7 +122,8 @@ class DecoderLayer(Layer):
         super().__init__()
         self.attention = _self_attention(config)
         self.around_attention = AddNorm(config.d_model, config.dropout, config.norm)
-        self.cross = MultiHeadAttention(config.d_model, config.heads, config.d_k, config.d_v, score=config.score)
+        sizes = (config.d_model, config.heads, config.d_k, config.d_v)
+        self.cross = MultiHeadAttention(*sizes, score=config.score, dropout=config.attention_dropout)
         self.around_cross = AddNorm(config.d_model, config.dropout, config.norm)
         self.feed_forward = FeedForward(config.d_model, config.d_ff, config.activation)
         self.around_feed_forward = AddNorm(config.d_model, config.dropout, config.norm)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard.model.cache import KeyValue
 from regard.model.masks import distances, masked_softmax, visible
@@ -25,6 +25,7 @@ def restricted_attention(
     memory: KeyValue,
     padding_BS: Tensor | None,
     scores: Scores,
+    dropout: nn.Module,
     *,
     causal: bool,
     neighbours: int,
@@ -60,7 +61,7 @@ def restricted_attention(
         mask = torch.cat((present_B11WG.expand(*mask.shape[:-1], -1), mask), dim=-1)
         value_BHNGV = value_BHSV[:, :, None, :G].expand(-1, -1, N, -1, -1)
         value_BHNSV = torch.cat((value_BHNGV, value_BHNSV), dim=-2)
-    output_BHNWV = masked_softmax(score_BHNWS, mask) @ value_BHNSV
+    output_BHNWV: Tensor = dropout(masked_softmax(score_BHNWS, mask)) @ value_BHNSV
     return output_BHNWV.reshape(B, H, N * W, -1)[:, :, :T]
 
 

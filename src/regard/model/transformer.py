@@ -49,7 +49,10 @@ class TransformerState:
 
 
 class Transformer(Embedded):
-    """The model of the paper when the config is `base`; every other field is a stated departure."""
+    """The model of the paper when the config is `base`, but for its first weights (see `initialise`).
+
+    Every other choice is a stated departure.
+    """
 
     empty_cache: Cache = Cache()
     """What decoding step by step begins with."""

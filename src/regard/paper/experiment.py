@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from regard.code_version import MEASURING, code_version
 from regard.config.checked import Frozen, check
 from regard.config.run import Config
 from regard.data.prepared import Prepared, RawPair
@@ -32,6 +33,9 @@ from regard.translate.translator import Translator
 
 Watch = Callable[[str, int, Path], AbstractContextManager[Observer]]
 """Somebody to watch a run: given what it is, how many steps it has and its folder."""
+
+Warn = Callable[[str], None]
+"""Somebody to tell what is passed over, and why."""
 
 FIGURES = "figures.json"
 
@@ -65,6 +69,8 @@ class Figures(Frozen):
     config: Config
     data: str
     """Checksum of the data's manifest."""
+    code: str = ""
+    """The version of the code that trained and measured it; none in files of before it was recorded."""
 
     @property
     def tokens_per_second(self) -> float:
@@ -107,21 +113,29 @@ def sample_of(data: Prepared, files: tuple[str, str] | None = None) -> Sample:
     return Sample(Path(files[0]).name, [RawPair(*pair, None) for pair in zip(sources, references, strict=True)])
 
 
-def known(path: Path, config: Config, data: Prepared, sample: Sample) -> Figures | None:
-    """The figures of a run that is done, if they are of these settings, data and sample."""
+def known(path: Path, config: Config, data: Prepared, sample: Sample, warn: Warn) -> Figures | None:
+    """The figures of a run that is done, if they are of these settings, data and sample, and of this code."""
     if not path.exists():
         return None
     figures = check(Figures, read_json(path), str(path))
     same = figures.config.model_dump() == config.model_dump() and figures.data == fingerprint(data.directory)
-    return figures if same and figures.sample == sample.checksum else None
+    if not same or figures.sample != sample.checksum:
+        return None
+    here = code_version(MEASURING)
+    if figures.code != here:
+        warn(f"{path}: figures of other code ({figures.code or 'not recorded'}; this is {here}) are passed over")
+        return None
+    return figures
 
 
 def train_to_the_end(config: Config, data: Prepared, run: Path, observer: Observer, *, fresh: bool = False) -> Record:
     """Train until the last step, or see that it is done; returns the last line of the log about training.
 
-    A run of other settings or data, or beyond that step, is refused. One that is asked to stop when it has nothing left
-    to do stops the whole experiment.
+    A run of other settings or data, by other code or beyond that step, is refused. One that is asked to stop when it
+    has nothing left to do stops the whole experiment.
     """
+    if not fresh:
+        _check_code(run)
     with listening() as asked:
         train(config, data, run, observer=observer, fresh=fresh)
     if asked:
@@ -135,6 +149,19 @@ def train_to_the_end(config: Config, data: Prepared, run: Path, observer: Observ
             "choose another --out"
         )
     return last
+
+
+def _check_code(run: Path) -> None:
+    """Refuse a run that other code began or went on with."""
+    here = code_version()
+    lines = records(run / LOG) if (run / LOG).is_file() else ()
+    for line in lines:
+        there = line.get("code", "not recorded")
+        if line.get("event") in ("begin", "resume") and there != here:
+            raise UserError(
+                f"{run}: was trained by other code ({there}; this is {here}), and results of two versions do not go "
+                "into one table; choose another --out, or start over with --fresh"
+            )
 
 
 def progress(run: Path) -> list[Record]:
@@ -163,6 +190,7 @@ def measure(run: Path, config: Config, data: Prepared, sample: Sample, last: Rec
         sample=sample.checksum,
         config=config,
         data=fingerprint(data.directory),
+        code=code_version(MEASURING),
     )
 
 
@@ -184,7 +212,7 @@ Outcome = Figures | str
 
 
 def run_rows(
-    rows: Sequence[Row], data: Prepared, out: Path, sample: Sample, watch: Watch, *, fresh: bool = False
+    rows: Sequence[Row], data: Prepared, out: Path, sample: Sample, watch: Watch, warn: Warn, *, fresh: bool = False
 ) -> dict[str, Outcome]:
     """Train and measure rows one after the other. One that fails is told in its place, and the others go on."""
     settled = {row.name: settle(row.config, data) for row in rows}
@@ -194,7 +222,7 @@ def run_rows(
         run = out / name
         if fresh:
             (run / FIGURES).unlink(missing_ok=True)
-        figures = known(run / FIGURES, config, data, sample)
+        figures = known(run / FIGURES, config, data, sample, warn)
         if figures is None:
             title = f"{name}, {number} of {len(settled)}{time_left(work, outcomes)}"
             try:

@@ -19,6 +19,7 @@ from regard.paper.experiment import (
     Figures,
     Outcome,
     Sample,
+    Warn,
     Watch,
     keep,
     known,
@@ -76,7 +77,15 @@ def _as_large(config: Config, parameters: int) -> Config:
 
 
 def run_lineage(
-    experiment: Lineage, wanted: Sequence[str], data: Prepared, out: Path, sample: Sample, watch: Watch, *, fresh: bool
+    experiment: Lineage,
+    wanted: Sequence[str],
+    data: Prepared,
+    out: Path,
+    sample: Sample,
+    watch: Watch,
+    warn: Warn,
+    *,
+    fresh: bool,
 ) -> Outcomes:
     """Train and measure the first model, and then the others that are wanted; all, if none is named.
 
@@ -95,7 +104,7 @@ def run_lineage(
     for name, config in configs.items():
         run = out / name
         if name not in chosen:
-            by_steps, by_time = _measured(config, data, run, sample, seconds)
+            by_steps, by_time = _measured(config, data, run, sample, seconds, warn)
             if by_steps is not None and by_time is not None:
                 outcomes[name] = Moments(by_steps, by_time)
             continue
@@ -103,7 +112,7 @@ def run_lineage(
         title = f"{name}, {chosen.index(name) + 1} of {len(chosen)}{left}"
         anew = fresh and (not wanted or name in wanted)
         try:
-            found = _moments(config, data, run, sample, seconds, title, watch, fresh=anew)
+            found = _moments(config, data, run, sample, seconds, title, watch, warn, fresh=anew)
         except Failed as failure:
             if seconds is None:
                 raise
@@ -124,10 +133,10 @@ def later_moments(chosen: Sequence[str], outcomes: Outcomes) -> dict[str, Outcom
 
 
 def _measured(
-    config: Config, data: Prepared, run: Path, sample: Sample, seconds: float | None
+    config: Config, data: Prepared, run: Path, sample: Sample, seconds: float | None, warn: Warn
 ) -> tuple[Figures | None, Figures | None]:
     """A model's two moments, as far as they have been measured."""
-    by_steps, by_time = (known(run / name, config, data, sample) for name in (STEPS, TIME))
+    by_steps, by_time = (known(run / name, config, data, sample, warn) for name in (STEPS, TIME))
     if by_time is not None and seconds is not None:
         before = [passed for step, passed in _checkpoints(run, config.train.checkpoint_every) if step < by_time.step]
         if not before[-1] < seconds <= by_time.seconds:  # the first model has been trained anew, and took another time
@@ -143,6 +152,7 @@ def _moments(
     seconds: float | None,
     title: str,
     watch: Watch,
+    warn: Warn,
     *,
     fresh: bool,
 ) -> Moments:
@@ -150,7 +160,7 @@ def _moments(
     if fresh:
         for path in (run / STEPS, run / TIME):
             path.unlink(missing_ok=True)
-    by_steps, by_time = _measured(config, data, run, sample, seconds)
+    by_steps, by_time = _measured(config, data, run, sample, seconds, warn)
     while by_steps is None or by_time is None:
         goals = [config.train.steps] if by_steps is None or seconds is None else []
         if by_time is None and seconds is not None:

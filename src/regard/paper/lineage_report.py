@@ -21,6 +21,7 @@ def write_lineage(out: Path, outcomes: Outcomes) -> dict[str, Any]:
         "seconds": first.seconds,
         "measured_on": first.measured_on,
         "signature": first.signature,
+        "code": first.code,
         "models": {name: _entry(found) for name, found in outcomes.items()},
     }
     write_json(out / "lineage.json", report)
@@ -33,7 +34,7 @@ def write_lineage(out: Path, outcomes: Outcomes) -> dict[str, Any]:
 def _entry(found: Moments | str) -> dict[str, Any]:
     if isinstance(found, str):
         return {"failed": found}
-    hidden = {"config", "data", "sample", "signature", "measured_on"}
+    hidden = {"config", "data", "sample", "signature", "measured_on", "code"}
     return {
         f"same_{moment}": {**figures.model_dump(exclude=hidden), "tokens_per_second": figures.tokens_per_second}
         for moment, figures in found._asdict().items()
@@ -47,7 +48,7 @@ def as_markdown(outcomes: Outcomes) -> str:
     lines += [f"{name} failed: {found}" for name, found in outcomes.items() if isinstance(found, str)]
     lines += [
         f"The Transformer is `{next(iter(done))}`; the others have as many parameters and see the same data. Measured "
-        f"on {first.measured_on}: PPL per token, and sacreBLEU's BLEU ({first.signature})."
+        f"on {first.measured_on}: PPL per token, and sacreBLEU's BLEU ({first.signature}). Code: {first.code}."
     ]
     lines += ["", f"## After the same steps, {first.step:,}", ""]
     lines += [_table({name: found.steps for name, found in done.items()})]

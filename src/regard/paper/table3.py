@@ -6,13 +6,14 @@ from typing import Any
 
 from pydantic import Field
 
+from regard.code_version import MEASURING, code_version
 from regard.config.checked import Frozen, nearest
 from regard.config.presets import preset
 from regard.config.run import Config
 from regard.data.prepared import Prepared
 from regard.errors import UserError
 from regard.files import write_bytes, write_json
-from regard.paper.experiment import FIGURES, Outcome, Row, Sample, Watch, known, run_rows, sample_of
+from regard.paper.experiment import FIGURES, Outcome, Row, Sample, Warn, Watch, known, run_rows, sample_of
 from regard.paper.findings import Finding
 from regard.paper.plots import draw_differences
 from regard.paper.table3_report import BASE, as_markdown, differences, group, reported
@@ -81,14 +82,28 @@ def chosen(rows: Sequence[Row], wanted: Sequence[str]) -> list[Row]:
 
 
 def run_table3(
-    experiment: Table3, scale: str, data: Prepared, out: Path, wanted: Sequence[str], watch: Watch, *, fresh: bool
+    experiment: Table3,
+    scale: str,
+    data: Prepared,
+    out: Path,
+    wanted: Sequence[str],
+    watch: Watch,
+    warn: Warn,
+    *,
+    fresh: bool,
 ) -> dict[str, Any]:
     """Run the rows that are wanted, and report on all that are done in table3.md, table3.json and table3.svg."""
     every = rows_at(experiment, scale)
     rows, sample = chosen(every, wanted), sample_of(data)
-    ran = run_rows(rows, data, out, sample, watch, fresh=fresh)
-    outcomes = _done(every, data, out, sample) | ran
-    report = {"scale": scale, "data": str(data.directory), **reported(experiment.findings, every, outcomes)}
+    ran = run_rows(rows, data, out, sample, watch, warn, fresh=fresh)
+    outcomes = _done([row for row in every if row not in rows], data, out, sample, warn) | ran
+    code = code_version(MEASURING)
+    report = {
+        "scale": scale,
+        "data": str(data.directory),
+        "code": code,
+        **reported(experiment.findings, every, outcomes),
+    }
     write_json(out / "table3.json", report)
     write_bytes(out / "table3.md", as_markdown(report).encode())
     if rows_beside_base := differences(report):
@@ -96,6 +111,6 @@ def run_table3(
     return report
 
 
-def _done(rows: Sequence[Row], data: Prepared, out: Path, sample: Sample) -> dict[str, Outcome]:
-    found = {row.name: known(out / row.name / FIGURES, settle(row.config, data), data, sample) for row in rows}
+def _done(rows: Sequence[Row], data: Prepared, out: Path, sample: Sample, warn: Warn) -> dict[str, Outcome]:
+    found = {row.name: known(out / row.name / FIGURES, settle(row.config, data), data, sample, warn) for row in rows}
     return {name: figures for name, figures in found.items() if figures is not None}

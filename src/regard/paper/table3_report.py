@@ -99,7 +99,7 @@ def _settings(report: Mapping[str, Any]) -> str:
         f"{report['rows'][0]['row']} is {model['encoder_layers']} + {model['decoder_layers']} layers, "
         f"d_model {model['d_model']}, d_ff {model['d_ff']}, {model['heads']} heads, {train['steps']:,} steps of up to "
         f"{train['batch_tokens']:,} tokens a side. Data: {report['data']}. "
-        f"All rows together trained for {hours:.1f} hours."
+        f"All rows together trained for {hours:.1f} hours. Code: {report['code']}."
     )
 
 

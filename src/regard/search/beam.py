@@ -20,11 +20,11 @@ from torch import Tensor
 
 from regard.config.decode import DecodeConfig
 from regard.config.special_tokens import BOS, EOS
-from regard.errors import Failed
 from regard.model.seq2seq import Seq2Seq
 from regard.search.constraints import NONE, Constraints, forbid, limits
-from regard.search.hypothesis import NO_NUMBERS, Hypothesis, finished
+from regard.search.hypothesis import Hypothesis, finished
 from regard.search.length_penalty import best_attainable
+from regard.search.step import next_logits
 
 NORMALISED = 1 << 17  # logits exponentiated at once: half a megabyte, which stays in a core's cache
 
@@ -88,9 +88,9 @@ def beam_search(
 
     while here:
         B, K, _ = beams.tokens_BKT.shape
-        logits_RTV, state = model.advance(beams.tokens_BKT[:, :, -1].reshape(B * K, 1), state)
+        logits_RV, state = next_logits(model, beams.tokens_BKT[:, :, -1].reshape(B * K, 1), state)
         rows = [sentence for sentence in here for _ in range(K)]
-        candidates = _best(logits_RTV[:, -1], beams, rows, ends, constraints, config.beam)
+        candidates = _best(logits_RV, beams, rows, ends, constraints, config.beam)
         if watch is not None:
             watch(here, candidates)
 
@@ -114,8 +114,7 @@ def beam_search(
             if len(rows_R) != B * K or not torch.equal(rows_R, torch.arange(B * K, device=rows_R.device)):
                 state = state.select(rows_R)
 
-    if not all(found):
-        raise Failed(NO_NUMBERS)
+    assert all(found), "at its limit every sentence ends"
     return found
 
 
@@ -156,7 +155,6 @@ def _best(
     best width + 1 suffice for the same reason, so top-k on its raw logits finds them.
     """
     B, K, T = beams.tokens_BKT.shape
-    logits_RV = logits_RV.float()
     normaliser_R = normaliser(logits_RV)
     forbid(logits_RV, beams.tokens_BKT.view(B * K, T), sentences, ends, rules)
     logit_RC, token_RC = logits_RV.topk(min(width + 1, logits_RV.shape[1]), dim=1)

@@ -22,6 +22,7 @@ from regard.model.seq2seq import Seq2Seq
 from regard.search.beam import decided, normaliser
 from regard.search.constraints import NONE, Constraints, forbid, limits
 from regard.search.hypothesis import Hypothesis, Sequences, finished
+from regard.search.step import next_logits
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,8 @@ def required_search(
 
     while opened:
         last = [[hypothesis.tokens[-1] if hypothesis.tokens else BOS] for hypothesis in opened]
-        logits_RTV, state = model.advance(torch.tensor(last, device=source_BS.device), state)
-        candidates = _candidates(logits_RTV[:, -1].float(), opened, ends, required, constraints, config.beam)
+        logits_RV, state = next_logits(model, torch.tensor(last, device=source_BS.device), state)
+        candidates = _candidates(logits_RV, opened, ends, required, constraints, config.beam)
         opened = []
         for sentence, group in groupby(candidates, key=lambda candidate: candidate.sentence):
             ended, going = _choose(list(group), required[sentence], config.beam)

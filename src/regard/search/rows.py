@@ -14,6 +14,7 @@ from regard.model.seq2seq import Seq2Seq
 from regard.search.beam import normaliser
 from regard.search.constraints import Constraints, forbid, limits
 from regard.search.hypothesis import Hypothesis, finished, unscored
+from regard.search.step import next_logits
 
 Choose = Callable[[Tensor, list[int], int], Tensor]
 """From logits_RV, the sentence of each row and the number of tokens before, to the tokens that follow."""
@@ -40,8 +41,7 @@ def extend_rows(
     scores_RT = torch.zeros((len(here), 1), dtype=torch.float64, device=source_RS.device)
 
     while here:
-        logits_RTV, state = model.advance(tokens_RT[:, -1:], state)
-        logits_RV = logits_RTV[:, -1].float()
+        logits_RV, state = next_logits(model, tokens_RT[:, -1:], state)
         normaliser_R = normaliser(logits_RV) if scored else None
         forbid(logits_RV, tokens_RT, here, ends, constraints)
         token_R1 = choose(logits_RV, here, tokens_RT.shape[1] - 1)[:, None]

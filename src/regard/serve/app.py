@@ -1,4 +1,4 @@
-"""The web application: the two APIs, the page, and the guard around them."""
+"""The web application: the two APIs, the page, and the middleware around them."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -13,18 +13,18 @@ from starlette.types import ASGIApp
 from regard.serve import deepl, libretranslate, look, watching
 from regard.serve.assets import FOLDERS, Assets
 from regard.serve.described import Handler, Operation, description
-from regard.serve.desk import Desk
-from regard.serve.guard import Guard
+from regard.serve.middleware import Middleware
 from regard.serve.refused import Refused, shape
+from regard.serve.state import AppState
 
 
-def create_app(desk: Desk, names: frozenset[str] | None) -> ASGIApp:
+def create_app(state: AppState, names: frozenset[str] | None) -> ASGIApp:
     """What answers, under these names; under any, if None."""
     apis = {
-        "LibreTranslate": libretranslate.operations(desk),
-        "DeepL": deepl.operations(desk),
-        "Page": look.operations(desk),
-        "Watching": watching.operations(desk),
+        "LibreTranslate": libretranslate.operations(state),
+        "DeepL": deepl.operations(state),
+        "Page": look.operations(state),
+        "Watching": watching.operations(state),
     }
     assets = Assets()
     described = JSONResponse(description(apis))
@@ -34,7 +34,7 @@ def create_app(desk: Desk, names: frozenset[str] | None) -> ASGIApp:
 
     app = Starlette(
         routes=[
-            *_routes(desk, (one for operations in apis.values() for one in operations)),
+            *_routes(state, (one for operations in apis.values() for one in operations)),
             Route("/openapi.json", spec),
             Route("/spec", spec),
             Route("/", assets.index),
@@ -44,16 +44,16 @@ def create_app(desk: Desk, names: frozenset[str] | None) -> ASGIApp:
         exception_handlers={Refused: _refused, HTTPException: _not_found, Exception: _failed},
     )
     app.router.redirect_slashes = False
-    return Guard(app, desk.settings, desk.metrics, names)
+    return Middleware(app, state, names)
 
 
-def _routes(desk: Desk, operations: Iterable[Operation]) -> list[Route]:
+def _routes(state: AppState, operations: Iterable[Operation]) -> list[Route]:
     """Who answers where. Operations at one address are the same, asked with another method."""
     methods: dict[tuple[str, Handler], list[str]] = {}
     for one in operations:
         methods.setdefault((one.path, one.handler), []).append(one.method)
     return [
-        Route(path, partial(handler, desk), methods=allowed, name=path) for (path, handler), allowed in methods.items()
+        Route(path, partial(handler, state), methods=allowed, name=path) for (path, handler), allowed in methods.items()
     ]
 
 

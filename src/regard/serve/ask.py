@@ -6,14 +6,14 @@ from typing import Any
 
 from regard.documents import html
 from regard.documents.segment import Piece, seen
-from regard.serve.desk import Desk
+from regard.serve.cancellation import CancellationToken
 from regard.serve.detect import Detected
 from regard.serve.fields import Fields
 from regard.serve.languages import name, served
 from regard.serve.models import Step
 from regard.serve.refused import Refused
-from regard.serve.ticket import Ticket
-from regard.serve.workshop import Answer
+from regard.serve.service import Answer
+from regard.serve.state import AppState
 
 SHORT = 40  # characters, which don't tell much alone
 
@@ -58,13 +58,13 @@ def text_field(fields: Fields, field: str) -> str | None:
     return value
 
 
-def texts(desk: Desk, given: Any, field: str) -> list[str]:
+def texts(state: AppState, given: Any, field: str) -> list[str]:
     """The texts of a field that is a string or several, within the limits."""
     found = given if isinstance(given, list) else [given]
     if not all(isinstance(text, str) for text in found):
         raise Refused(400, f"Invalid request: {field} parameter is not a string")
-    within(len(found), desk.settings.texts)
-    within(max(map(len, found), default=0), desk.settings.characters)
+    within(len(found), state.settings.texts)
+    within(max(map(len, found), default=0), state.settings.characters)
     return found
 
 
@@ -74,17 +74,17 @@ def within(size: int, most: int) -> None:
         raise Refused(400, f"Invalid request: request ({size}) exceeds text limit ({most})")
 
 
-def language(desk: Desk, code: str) -> str:
+def language(state: AppState, code: str) -> str:
     """The served language that is meant."""
-    found = served(code, desk.models.languages)
+    found = served(code, state.models.languages)
     if found is None:
         raise Refused(400, f"{code[:40]} is not supported")
     return found
 
 
-def route(desk: Desk, source: str, target: str) -> tuple[Step, ...]:
+def route(state: AppState, source: str, target: str) -> tuple[Step, ...]:
     """How to get from one served language to another."""
-    found = desk.models.route(source, target)
+    found = state.models.route(source, target)
     if found is None:
         raise Refused(
             400, f"{name(target)} ({target}) is not available as a target language from {name(source)} ({source})"
@@ -92,34 +92,36 @@ def route(desk: Desk, source: str, target: str) -> tuple[Step, ...]:
     return found
 
 
-def reached(desk: Desk, target: str) -> None:
+def reached(state: AppState, target: str) -> None:
     """Refused if nothing is translated into a served language."""
-    if desk.models.sources(target) == [target]:
+    if state.models.sources(target) == [target]:
         raise Refused(400, f"{name(target)} ({target}) is not available as a target language")
 
 
-def sources(desk: Desk, asked: Asked) -> list[Detected]:
+def sources(state: AppState, asked: Asked) -> list[Detected]:
     """The language of each text; if it is not given, one that can be translated. Short texts are judged together."""
     if asked.source is not None:
         return [Detected(asked.source, 100.0)] * len(asked.texts)
     texts = [seen(asked.pieces(text)) for text in asked.texts] if asked.html else asked.texts
-    among, together = desk.models.sources(asked.target), "\n".join(texts)
+    among, together = state.models.sources(asked.target), "\n".join(texts)
     judged = [text if len(text) > SHORT else together for text in texts]
-    found = {text: desk.detector.best(text, among) for text in dict.fromkeys(judged)}
+    found = {text: state.detector.best(text, among) for text in dict.fromkeys(judged)}
     return [found[text] for text in judged]
 
 
-def translated(desk: Desk, asked: Asked, ticket: Ticket) -> list[tuple[Detected, Answer]]:
+def translated(state: AppState, asked: Asked, cancellation: CancellationToken) -> list[tuple[Detected, Answer]]:
     """Each text's language and translation; those in one language are translated together."""
-    read = sources(desk, asked)
+    read = sources(state, asked)
     done: dict[int, Answer] = {}
     for code in dict.fromkeys(one.language for one in read):
         numbers = [number for number, one in enumerate(read) if one.language == code]
-        own, way = [asked.texts[number] for number in numbers], route(desk, code, asked.target)
+        own, way = [asked.texts[number] for number in numbers], route(state, code, asked.target)
         if asked.html:
-            pages = desk.workshop.documents(way, list(map(asked.pieces, own)), ticket, split=asked.split)
+            pages = state.service.documents(way, list(map(asked.pieces, own)), cancellation, split=asked.split)
             answers = list(map(Answer, pages))
         else:
-            answers = desk.workshop.translate(way, own, ticket, alternatives=asked.alternatives, split=asked.split)
+            answers = state.service.translate(
+                way, own, cancellation, alternatives=asked.alternatives, split=asked.split
+            )
         done |= zip(numbers, answers, strict=True)
     return [(one, done[number]) for number, one in enumerate(read)]

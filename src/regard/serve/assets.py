@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from regard.look.modules import joined
 from regard.look.page import VIEWER, sourced
-from regard.serve.guard import HEADERS, POLICY
+from regard.serve.middleware import HEADERS, POLICY
 
 PAGE = Path(__file__).parent / "page"
 FOLDERS = {"/page": PAGE, "/look": VIEWER}

@@ -2,24 +2,32 @@
 
 Each request waits in a thread of its own for what it asked the engine. A few workers take sentences from all of them in
 turn, so that a long text does not keep a short one waiting, and search those that want the same of the same engine as
-one batch; the engine sorts them by length. While nothing is searched, nobody waits for company. What waits is bounded
-in tokens: what a request asks for comes in portions, of which the first is refused if there is no room, and the others
-wait for it.
+one batch; the engine sorts them by length. While nothing is searched, nobody waits for company.
+
+Admission control: a request is refused unless the measured rate allows to answer it, and all that were admitted before
+it, within `answer_seconds`. Documents, and texts that take longer by themselves, are background work: they fill the
+room that is left in a batch, and get at least one sentence in each. What waits is bounded in tokens, too: a request's
+sources come in portions, of which the first is refused if there is no room, and the others wait for it.
 """
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from threading import Condition, Event, Thread
 
 from regard.engines.engine import Engine, Progress, Request, quiet
 from regard.search.hypothesis import Hypothesis
+from regard.serve.cancellation import CancellationToken
 from regard.serve.metrics import Metrics
 from regard.serve.refused import busy, gone
-from regard.serve.ticket import Ticket
+from regard.serve.settings import Settings
+from regard.serve.throughput import Throughput
 
 POLL = 0.02  # seconds between two looks whether there is room
+OVERDUE = 0.5  # of answer_seconds: who has waited longer no longer takes turns
+BATCH_SHARE = 0.25  # of answer_seconds, which a batch may take
+SMALLEST_BATCH = 128  # tokens
 LAST_SECONDS = 2.0  # for all batches that are being searched when all is closed
 
 
@@ -30,13 +38,15 @@ class Job:
     engine: Engine
     request: Request
     sources: Sequence[Sequence[int]]
-    ticket: Ticket
+    cancellation: CancellationToken
+    background: bool = False
+    arrived: float = field(default_factory=time.monotonic)
+    """When the request asked for the first of its sources."""
     found: list[list[Hypothesis]] = field(init=False)
     waiting: deque[int] = field(init=False)
     """The numbers of the sources that nobody has begun with."""
     left: int = field(init=False)
     """Sources without hypotheses."""
-    arrived: float = field(default_factory=time.monotonic)
     done: Event = field(default_factory=Event)
     error: BaseException | None = None
 
@@ -62,11 +72,18 @@ Taken = list[tuple[Job, int]]
 class Batcher:
     """The queue, and the threads that empty it."""
 
-    def __init__(
-        self, workers: int, queue_tokens: int, batch_tokens: int, join_seconds: float, metrics: Metrics
-    ) -> None:
-        self.queue_tokens, self.batch_tokens, self.join_seconds = queue_tokens, batch_tokens, join_seconds
+    def __init__(self, workers: int, settings: Settings, metrics: Metrics) -> None:
+        self.queue_tokens, self.join_seconds = settings.queue_tokens, settings.join_seconds
+        self.batch_tokens, self.answer_seconds = settings.batch_tokens, settings.answer_seconds
+        self.most_background = settings.documents
         self.metrics = metrics
+        self.throughput = Throughput()
+        self.measured = 0.0
+        """Until when the throughput was measured, while anything is searched."""
+        self.pending = 0
+        """Source tokens of all requests that were admitted to be answered in time, and are not searched yet."""
+        self.background = 0
+        """Texts that were admitted though they take longer."""
         self.jobs: deque[Job] = deque()
         self.tokens = 0
         """Of all sources that wait."""
@@ -81,20 +98,61 @@ class Batcher:
             thread.start()
 
     def search(
-        self, engine: Engine, sources: Sequence[Sequence[int]], request: Request, ticket: Ticket
+        self, engine: Engine, sources: Sequence[Sequence[int]], request: Request, cancellation: CancellationToken
     ) -> list[list[Hypothesis]]:
-        """What the engine finds, in others' company; Refused if too many wait, or it takes too long."""
+        """Return what the engine finds; Refused if that would take too long."""
+        cost, arrived = sum(len(source) + 1 for source in sources), time.monotonic()
+        background = self._accept(cost, cancellation)
         found: list[list[Hypothesis]] = []
-        while len(found) < len(sources):
-            job = Job(engine, request, self._portion(sources, len(found)), ticket)
-            self._admit(job)
-            job.done.wait()
-            with self._changed:
-                self.begun.discard(job)
-            if job.error is not None:
-                raise job.error
-            found += job.found
+        try:
+            while len(found) < len(sources):
+                cancellation.check()
+                portion = self._portion(sources, len(found))
+                job = Job(engine, request, portion, cancellation, background, arrived)
+                self._enqueue(job)
+                job.done.wait()
+                with self._changed:
+                    self.begun.discard(job)
+                if job.error is not None:
+                    raise job.error
+                found += job.found
+                searched = sum(len(source) + 1 for source in portion)
+                self._release(searched, background, cancellation)
+                cost -= searched
+        finally:
+            self._release(cost, background, cancellation, last=True)
         return found
+
+    def check(self, cost: int) -> None:
+        """Refuse a text of so many tokens if it can't be answered in time."""
+        if self.throughput.seconds(cost) > self.answer_seconds:
+            full = self.background >= self.most_background
+        else:
+            full = self.throughput.seconds(self.pending + cost) > self.answer_seconds
+        if full:
+            self.metrics.refused.labels("overload").inc()
+            raise busy(self.throughput.seconds(self.pending))
+
+    def _accept(self, cost: int, cancellation: CancellationToken) -> bool:
+        """Admit sources of so many tokens, or refuse them; return whether they are background work."""
+        with self._changed:
+            if cancellation.document:
+                return True
+            if not cancellation.begun:
+                self.check(cost)
+            background = self.throughput.seconds(cost) > self.answer_seconds
+            if background:
+                self.background += 1
+            else:
+                self.pending += cost
+            return background
+
+    def _release(self, tokens: int, background: bool, cancellation: CancellationToken, *, last: bool = False) -> None:
+        with self._changed:
+            if not background:
+                self.pending -= tokens
+            elif last and not cancellation.document:
+                self.background -= 1
 
     def _portion(self, sources: Sequence[Sequence[int]], start: int) -> Sequence[Sequence[int]]:
         """As many sources as make two batches."""
@@ -104,18 +162,18 @@ class Batcher:
             stop += 1
         return sources[start:stop]
 
-    def _admit(self, job: Job) -> None:
+    def _enqueue(self, job: Job) -> None:
         """Put a job in the queue."""
         cost = sum(map(job.tokens, job.waiting))
         with self._changed:
             while self.closed or (self.tokens and self.tokens + cost > self.queue_tokens):
-                if self.closed or not job.ticket.begun:
+                if self.closed or not job.cancellation.begun:
                     self.metrics.refused.labels("queue").inc()
                     raise busy()
-                if job.ticket.given_up:
+                if job.cancellation.cancelled:
                     raise gone()
                 self._changed.wait(POLL)
-            job.ticket.begun = True
+            job.cancellation.begun = True
             self.jobs.append(job)
             self.begun.add(job)
             self._count(cost)
@@ -151,6 +209,9 @@ class Batcher:
                     job.end(error)
             with self._changed:
                 self.searching -= 1
+                now = time.monotonic()
+                self.throughput.add(sum(job.tokens(number) for job, number in taken), now - self.measured)
+                self.measured = now
 
     def _hand_out(self, taken: Taken, found: list[list[Hypothesis]]) -> None:
         with self._changed:
@@ -189,17 +250,16 @@ class Batcher:
         company = [job for job in self.jobs if job.joins(first)]
         taken: Taken = []
         tokens = 0
-        turns = deque(company)
-        while turns:
-            job = turns.popleft()
+        most = min(self.batch_tokens, max(SMALLEST_BATCH, self.throughput.tokens(BATCH_SHARE * self.answer_seconds)))
+        for job in self._order(company):
             number = job.waiting[0]
-            if taken and tokens + job.tokens(number) > self.batch_tokens:
+            if taken and tokens + job.tokens(number) > most:
                 break
             tokens += job.tokens(number)
             taken.append((job, job.waiting.popleft()))
-            if job.waiting:
-                turns.append(job)
         self._count(-tokens)
+        if not self.searching:
+            self.measured = time.monotonic()
         self.searching += 1
         served = {id(job) for job, _ in taken}
         others = [job for job in self.jobs if id(job) not in served]
@@ -209,9 +269,19 @@ class Batcher:
         self.metrics.tokens.inc(tokens)
         return taken
 
+    def _order(self, jobs: Sequence[Job]) -> Iterator[Job]:
+        """Whose sentence is next: all of those that have waited long, one of each background job, then in turn."""
+        overdue = time.monotonic() - OVERDUE * self.answer_seconds
+        for job in jobs:
+            while job.waiting and job.arrived < overdue and not job.background:
+                yield job
+        yield from (job for job in jobs if job.background)
+        yield from _in_turn(job for job in jobs if not job.background)
+        yield from _in_turn(job for job in jobs if job.background)
+
     def _drop(self) -> None:
         """Take out what nobody waits for any longer."""
-        for job in [job for job in self.jobs if job.error is not None or job.ticket.given_up]:
+        for job in [job for job in self.jobs if job.error is not None or job.cancellation.cancelled]:
             self.jobs.remove(job)
             self._count(-sum(map(job.tokens, job.waiting)))
             self.metrics.dropped.inc(len(job.waiting))
@@ -222,15 +292,25 @@ class Batcher:
         self.metrics.queue_tokens.set(self.tokens)
 
 
+def _in_turn(jobs: Iterable[Job]) -> Iterator[Job]:
+    """One of each, again and again, as long as they have sources."""
+    turns = deque(jobs)
+    while turns:
+        job = turns.popleft()
+        if job.waiting:
+            yield job
+            turns.append(job)
+
+
 class Queued:
     """An engine that one request uses: it waits in the queue for the engine behind."""
 
-    def __init__(self, batcher: Batcher, engine: Engine, ticket: Ticket) -> None:
-        self.batcher, self.engine, self.ticket = batcher, engine, ticket
+    def __init__(self, batcher: Batcher, engine: Engine, cancellation: CancellationToken) -> None:
+        self.batcher, self.engine, self.cancellation = batcher, engine, cancellation
 
     def search(
         self, sources: Sequence[Sequence[int]], request: Request, progress: Progress = quiet
     ) -> list[list[Hypothesis]]:
-        found = self.batcher.search(self.engine, sources, request, self.ticket)
+        found = self.batcher.search(self.engine, sources, request, self.cancellation)
         progress(len(sources))
         return found

@@ -43,8 +43,8 @@ class Cache:
                 self.bytes -= _size(*self._found.popitem(last=False))
 
 
-class Remembering:
-    """An engine that is asked only for what the cache does not have."""
+class CachingEngine:
+    """An engine that searches only what the cache does not have."""
 
     def __init__(self, engine: Engine, cache: Cache, model: Hashable, metrics: Metrics) -> None:
         self.engine, self.cache, self.model, self.metrics = engine, cache, model, metrics

@@ -1,6 +1,6 @@
-"""The API of DeepL, version 2: /v2/translate, /v2/languages and /v2/usage. Options that regard has nothing for, such as
-formality, are ignored."""
+"""The API of DeepL, version 2: /v2/translate, /v2/languages and /v2/usage."""
 
+import json
 from typing import Any
 
 from starlette.requests import Request
@@ -22,10 +22,10 @@ from regard.serve.described import (
     string,
     text,
 )
-from regard.serve.desk import Desk
-from regard.serve.fields import Fields, fields
+from regard.serve.fields import Fields, Supported, fields
 from regard.serve.languages import base, name
 from regard.serve.refused import Refused
+from regard.serve.state import AppState
 
 UNLIMITED = 1_000_000_000_000  # what DeepL says to those who may have any number of characters
 WORK = (400, 403, 429, 456, 500, 503)
@@ -33,6 +33,24 @@ VARIANTS = {  # DeepL's clients refuse the plain code of these as a target
     "en": (("EN-GB", "English (British)"), ("EN-US", "English (American)")),
     "pt": (("PT-BR", "Portuguese (Brazilian)"), ("PT-PT", "Portuguese (European)")),
 }
+NO, YES = ("0", "false"), ("1", "true")
+TRANSLATE: Supported = {
+    "text": None,
+    "text[]": None,
+    "source_lang": None,
+    "target_lang": None,
+    "auth_key": None,
+    "split_sentences": None,
+    "tag_handling": None,
+    "ignore_tags": None,
+    "show_billed_characters": (*NO, *YES),
+    "formality": ("default", "prefer_more", "prefer_less"),  # "prefer": where there is such a choice
+    "preserve_formatting": NO,
+    "outline_detection": YES,
+    "enable_beta_languages": NO,
+}  # all others, such as glossary_id and context, would have no effect
+LIST: Supported = {"type": None, "auth_key": None}
+USE: Supported = {"auth_key": None}
 LANGUAGES = array(
     record({"language": string(), "name": string(), "supports_formality": {"type": "boolean"}}, ("language", "name"))
 )
@@ -40,19 +58,23 @@ COUNT = {"type": "integer", "minimum": 0}
 TRANSLATED = record(
     {
         "translations": array(
-            record({"detected_source_language": string(), "text": string(), "billed_characters": COUNT}), minItems=1
+            record(
+                {"detected_source_language": string(), "text": string(), "billed_characters": COUNT},
+                ("detected_source_language", "text"),
+            ),
+            minItems=1,
         )
     }
 )
 USAGE = record({"character_count": COUNT, "character_limit": COUNT})
 
 
-def operations(desk: Desk) -> list[Operation]:
+def operations(state: AppState) -> list[Operation]:
     """What can be asked, described with the languages and limits of this server."""
-    codes = desk.models.languages
-    one, target = text(desk.settings.characters), languages(codes, examples=[codes[0].upper()])
+    codes = state.models.languages
+    one, target = text(state.settings.characters), languages(codes, examples=[codes[0].upper()])
     source = languages(codes, optional=True)
-    several = array(one, minItems=1, maxItems=desk.settings.texts)
+    several = array(one, minItems=1, maxItems=state.settings.texts)
     asked = {
         "text": {"anyOf": [several, one]},
         "target_lang": target,
@@ -60,6 +82,8 @@ def operations(desk: Desk) -> list[Operation]:
         "tag_handling": or_null(string(enum=["html", "xml", ""])),
         "ignore_tags": or_null({"anyOf": [string(), {"type": "array", "items": string()}]}),
         "split_sentences": or_null({"enum": ["0", "1", "nonewlines", 0, 1]}),
+        "auth_key": or_null(string()),
+        **{name: or_null(_one_of(values)) for name, values in TRANSLATE.items() if values is not None},
     }
     query = [
         parameter("text", several, required=True),
@@ -84,7 +108,8 @@ def operations(desk: Desk) -> list[Operation]:
         ),
         Operation(
             "POST", "/v2/languages", list_languages, "The languages served",
-            _answers(LANGUAGES, 400, 403, 429), {**body(record({"type": or_null(kind)}, ())), **keyed},
+            _answers(LANGUAGES, 400, 403, 429),
+            {**body(record({"type": or_null(kind), "auth_key": or_null(string())}, ())), **keyed},
         ),
         *(
             Operation(
@@ -96,57 +121,67 @@ def operations(desk: Desk) -> list[Operation]:
     ]  # fmt: skip
 
 
-async def translate(desk: Desk, request: Request) -> Response:
-    found = await fields(request)
-    holder = _holder(desk, request, found)
-    asked = _asked(desk, found)
-    with desk.charged(holder, asked.characters, Refused(456, "Quota exceeded")):
-        done = await desk.run(request, lambda ticket: ask.translated(desk, asked, ticket), desk.settings.deadline)
+async def translate(state: AppState, request: Request) -> Response:
+    found = await fields(request, TRANSLATE, _refusal)
+    holder = _holder(state, request, found)
+    asked = _asked(state, found)
+    billed = str(found.get("show_billed_characters")).lower() not in NO
+    with state.charged(holder, asked.characters, Refused(456, "Quota exceeded")):
+        done = await state.run(
+            request,
+            lambda cancellation: ask.translated(state, asked, cancellation),
+            state.settings.deadline,
+            characters=asked.characters,
+        )
     told = [
         {
             "detected_source_language": base(language.language).upper(),
             "text": answer.text,
-            "billed_characters": len(given),
+            **({"billed_characters": len(given)} if billed else {}),
         }
         for given, (language, answer) in zip(asked.texts, done, strict=True)
     ]
     return JSONResponse({"translations": told})
 
 
-async def list_languages(desk: Desk, request: Request) -> Response:
-    found = await fields(request)
-    _holder(desk, request, found)
+async def list_languages(state: AppState, request: Request) -> Response:
+    found = await fields(request, LIST, _refusal)
+    _holder(state, request, found)
     kind = found.get("type", "source")
     if kind not in ("source", "target"):
         raise _unsupported("type")
-    return JSONResponse(_sources(desk) if kind == "source" else _targets(desk))
+    return JSONResponse(_sources(state) if kind == "source" else _targets(state))
 
 
-async def usage(desk: Desk, request: Request) -> Response:
-    holder = _holder(desk, request, await fields(request))
-    limit = desk.settings.quota if holder is not None else 0
-    return JSONResponse({"character_count": desk.used[holder], "character_limit": limit or UNLIMITED})
+async def usage(state: AppState, request: Request) -> Response:
+    holder = _holder(state, request, await fields(request, USE, _refusal))
+    limit = state.settings.quota if holder is not None else 0
+    return JSONResponse({"character_count": state.used[holder], "character_limit": limit or UNLIMITED})
 
 
-def _asked(desk: Desk, found: Fields) -> Asked:
+def _asked(state: AppState, found: Fields) -> Asked:
     given = found.get("text", found.get("text[]"))
     if given is None or given == []:
         raise Refused(400, "Parameter 'text' not specified.")
-    texts = ask.texts(desk, given, "text")
-    target = _language(desk, found, "target_lang")
+    texts = ask.texts(state, given, "text")
+    target = _language(state, found, "target_lang")
     if target is None:
         raise Refused(400, "Parameter 'target_lang' not specified.")
-    source = _language(desk, found, "source_lang")
+    source = _language(state, found, "source_lang")
     tags = ask.text_field(found, "tag_handling")
     if tags not in (None, "html", "xml"):
         raise _unsupported("tag_handling")
     split = found.get("split_sentences", "1")
     if not isinstance(split, str | int) or str(split) not in ("0", "1", "nonewlines"):
         raise _unsupported("split_sentences")
+    if tags is None and str(split) != "1" and any("\n" in text.strip() for text in texts):
+        raise _unsupported("split_sentences")  # the lines of a plain text are translated one by one
+    if tags is None and _ignored(found):
+        raise Refused(400, "Parameter 'ignore_tags' needs 'tag_handling'.")
     if source is not None:
-        ask.route(desk, source, target)
+        ask.route(state, source, target)
     else:
-        ask.reached(desk, target)
+        ask.reached(state, target)
     return Asked(
         texts,
         source,
@@ -167,19 +202,19 @@ def _ignored(found: Fields) -> tuple[str, ...]:
     return tuple(name.strip().lower() for several in names for name in several.split(",") if name.strip())
 
 
-def _holder(desk: Desk, request: Request, found: Fields) -> str | None:
+def _holder(state: AppState, request: Request, found: Fields) -> str | None:
     """Whose key stands in the header or the form."""
     scheme, _, key = request.headers.get("authorization", "").partition(" ")
     given = key.strip() if scheme.lower() == KEY.lower() else ask.text_field(found, "auth_key")
-    return desk.holder(given, Refused(403, "Forbidden: the authentication key is missing or not valid"))
+    return state.holder(given, Refused(403, "Forbidden: the authentication key is missing or not valid"))
 
 
-def _language(desk: Desk, found: Fields, field: str) -> str | None:
+def _language(state: AppState, found: Fields, field: str) -> str | None:
     code = ask.text_field(found, field)
     if code is None:
         return None
     try:
-        return ask.language(desk, code)
+        return ask.language(state, code)
     except Refused:
         raise _unsupported(field) from None
 
@@ -188,15 +223,25 @@ def _unsupported(field: str) -> Refused:
     return Refused(400, f"Value for '{field}' not supported.")
 
 
-def _sources(desk: Desk) -> list[dict[str, Any]]:
-    sources = dict.fromkeys(source for source, _ in desk.models.steps)
+def _refusal(field: str, known: bool) -> Refused:
+    return _unsupported(field) if known else Refused(400, f"Parameter '{field}' not supported.")
+
+
+def _sources(state: AppState) -> list[dict[str, Any]]:
+    sources = dict.fromkeys(source for source, _ in state.models.steps)
     return [{"language": code.upper(), "name": name(code)} for code in sources]
 
 
-def _targets(desk: Desk) -> list[dict[str, Any]]:
-    targets = dict.fromkeys(target for _, target in desk.models.steps)
+def _targets(state: AppState) -> list[dict[str, Any]]:
+    targets = dict.fromkeys(target for _, target in state.models.steps)
     named = [one for code in targets for one in VARIANTS.get(code, ((code.upper(), name(code)),))]
     return [{"language": code, "name": called, "supports_formality": False} for code, called in named]
+
+
+def _one_of(values: tuple[str, ...]) -> Schema:
+    """Describe a field that is one of some values; those that JSON spells without quotes may come so, too."""
+    bare = [json.loads(value) for value in values if value in NO + YES]
+    return {"enum": [*values, *bare, ""]}
 
 
 def _answers(schema: Schema, *errors: int) -> dict[str, Schema]:

@@ -9,12 +9,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from regard import __version__
-from regard.serve.desk import Desk
 from regard.serve.languages import pattern
+from regard.serve.state import AppState
 
 Schema = dict[str, Any]
-Handler = Callable[[Desk, Request], Awaitable[Response]]
-ALWAYS = (408, 413, 421)  # what the guard may say to any request
+Handler = Callable[[AppState, Request], Awaitable[Response]]
+ALWAYS = (408, 413, 421)  # what the middleware may answer to any request
 FORMS = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
 KEY = "DeepL-Auth-Key"
 REASONS = {
@@ -102,8 +102,10 @@ def parameter(name: str, schema: Schema, *, place: str = "query", required: bool
 
 def body(schema: Schema, forms: Mapping[str, Schema] | None = None, kinds: tuple[str, ...] = FORMS) -> Schema:
     """A request body in every form. A form can't say null, nor an empty list; `forms` has what differs for that."""
+    schema = {**schema, "additionalProperties": {"type": "null"}}  # as good as absent
     as_form = {
         **schema,
+        "additionalProperties": False,
         "properties": {key: _unnull(value) for key, value in {**schema["properties"], **(forms or {})}.items()},
     }
     content = {kind: {"schema": schema if kind == FORMS[0] else as_form} for kind in kinds}

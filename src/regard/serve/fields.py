@@ -2,10 +2,13 @@
 
 Fields that are null count as absent. In a form, what may be a list is one if it comes twice. Nothing here costs more
 than the body's size allows, which was limited before it was read.
+
+Each operation has a table of the fields that it supports; any other field is refused.
 """
 
 import json
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
@@ -21,6 +24,8 @@ MOST_FIELDS = 200
 LISTS = ("q", "text", "text[]", "ignore_tags")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 Fields = dict[str, Any]
+Supported = Mapping[str, tuple[str, ...] | None]
+"""Fields by name: None for one that is read, or the only values that are accepted, as they change nothing."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +36,30 @@ class Upload:
     content: bytes
 
 
-async def fields(request: Request) -> Fields:
-    """What the body says and, where it says nothing, the query string."""
+async def fields(request: Request, supported: Supported, unsupported: Callable[[str, bool], Refused]) -> Fields:
+    """Return the fields of the body and, for those it lacks, of the query string.
+
+    A field or a value that is not supported is refused; `unsupported` makes the error from the field's name and whether
+    that name is known.
+    """
+    found = await _fields(request)
+    for name, value in found.items():
+        if name not in supported:
+            raise unsupported(name[:40], False)
+        accepted = supported[name]
+        if accepted is not None and value not in ("", []) and _spelt(value) not in accepted:
+            raise unsupported(name, True)
+    return found
+
+
+def _spelt(value: Any) -> str:
+    """Return a value as a form would spell it."""
+    if isinstance(value, int):
+        return str(value).lower()
+    return value if isinstance(value, str) else ""
+
+
+async def _fields(request: Request) -> Fields:
     query = _pairs(request.scope["query_string"])
     body = await request.body()
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()

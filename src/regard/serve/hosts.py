@@ -28,6 +28,14 @@ def called(header: str, names: frozenset[str]) -> bool:
     return host in names or host.endswith(f".{LOCAL}") or _is_address(host)
 
 
+def same_origin(origin: str, host: str, names: Iterable[str]) -> bool:
+    """Whether a page of this origin is the server's own: by its Host header, or by a name that it was given."""
+    scheme, _, authority = origin.lower().partition("://")
+    if scheme not in ("http", "https") or not authority:
+        return False
+    return authority == host.lower() or authority.partition(":")[0] in map(str.lower, names)
+
+
 def _is_address(host: str) -> bool:
     try:
         ipaddress.ip_address(host)

@@ -13,6 +13,7 @@ from regard.documents.segment import seen
 from regard.errors import UserError
 from regard.serve import ask
 from regard.serve.ask import Asked
+from regard.serve.cancellation import CancellationToken
 from regard.serve.described import (
     Operation,
     Schema,
@@ -26,17 +27,22 @@ from regard.serve.described import (
     string,
     text,
 )
-from regard.serve.desk import Desk
-from regard.serve.fields import Fields, Upload, fields
-from regard.serve.kept import safe_name
+from regard.serve.downloads import safe_name
+from regard.serve.fields import Fields, Supported, Upload, fields
 from regard.serve.languages import name, served
 from regard.serve.refused import Refused
-from regard.serve.ticket import Ticket
+from regard.serve.state import AppState
 
 AUTO = "auto"
 DOWNLOAD = "/download_file/{filename}"
 BINARY = "application/octet-stream"
 WORK = (400, 403, 429, 500, 503)  # errors of what asks for work
+ALONE: Supported = {"q": None, "api_key": None}
+PAIR: Supported = {"source": None, "target": None, "api_key": None}
+TEXT: Supported = {**PAIR, "q": None}
+TRANSLATE: Supported = {**TEXT, "format": None, "alternatives": None}
+FILE: Supported = {**PAIR, "file": None}
+LIST: Supported = {"api_key": None}
 LANGUAGE = record({"code": string(), "name": string()})
 LANGUAGES = array(record({"code": string(), "name": string(), "targets": array(string())}))
 DETECTED = record({"confidence": {"type": "number", "minimum": 0, "maximum": 100}, "language": string()})
@@ -62,15 +68,15 @@ SETTINGS = record(
 )
 
 
-def operations(desk: Desk) -> list[Operation]:
+def operations(state: AppState) -> list[Operation]:
     """What can be asked, described with the languages and limits of this server."""
-    one, several = text(desk.settings.characters, least=1), array(text(desk.settings.characters), minItems=1)
-    q = {"anyOf": [one, {**several, "maxItems": desk.settings.texts}]}
+    one, several = text(state.settings.characters, least=1), array(text(state.settings.characters), minItems=1)
+    q = {"anyOf": [one, {**several, "maxItems": state.settings.texts}]}
     options = {
         "format": or_null(string(enum=["text", "html", ""])),
-        "alternatives": or_null({"type": "integer", "maximum": desk.settings.alternatives}),
+        "alternatives": or_null({"type": "integer", "maximum": state.settings.alternatives}),
     }
-    pair = direction(desk)
+    pair = direction(state)
     texts = record({"q": q, **pair, **options}, ("q", "source", "target"))
     file = record({"file": string(format="binary"), **pair}, ("file", "source", "target"))
     alone = record({"q": q, "api_key": pair["api_key"]}, ("q",))
@@ -95,14 +101,14 @@ def operations(desk: Desk) -> list[Operation]:
         Operation(
             "GET", DOWNLOAD, download_file, "Fetch a translated file", answers({}, 404, 429, kind=BINARY), named
         ),
-        Operation("GET", "/languages", list_languages, "The languages served", answers(LANGUAGES, 429)),
-        Operation("GET", "/frontend/settings", frontend_settings, "What a page must know", answers(SETTINGS, 429)),
+        Operation("GET", "/languages", list_languages, "The languages served", answers(LANGUAGES, 400, 429)),
+        Operation("GET", "/frontend/settings", frontend_settings, "What a page must know", answers(SETTINGS, 400, 429)),
     ]  # fmt: skip
 
 
-def direction(desk: Desk) -> dict[str, Schema]:
+def direction(state: AppState) -> dict[str, Schema]:
     """What every request for a translation says besides the text."""
-    codes = desk.models.languages
+    codes = state.models.languages
     return {
         "source": languages([AUTO, *codes], examples=[AUTO]),
         "target": languages(codes, examples=codes[:1]),
@@ -110,17 +116,22 @@ def direction(desk: Desk) -> dict[str, Schema]:
     }
 
 
-async def translate(desk: Desk, request: Request) -> Response:
-    found = await fields(request)
-    holder = holder_of(desk, found)
-    texts, several = _q(desk, found)
-    source, target = pair(desk, found)
+async def translate(state: AppState, request: Request) -> Response:
+    found = await fields(request, TRANSLATE, refusal)
+    holder = holder_of(state, found)
+    texts, several = _q(state, found)
+    source, target = pair(state, found)
     format_ = ask.text_field(found, "format") or "text"
     if format_ not in ("text", "html"):
         raise Refused(400, f"{format_[:40]} format is not supported")
-    asked = Asked(texts, source, target, html=format_ == "html", alternatives=_alternatives(desk, found))
-    with charged(desk, holder, asked.characters):
-        done = await desk.run(request, lambda ticket: ask.translated(desk, asked, ticket), desk.settings.deadline)
+    asked = Asked(texts, source, target, html=format_ == "html", alternatives=_alternatives(state, found))
+    with charged(state, holder, asked.characters):
+        done = await state.run(
+            request,
+            lambda cancellation: ask.translated(state, asked, cancellation),
+            state.settings.deadline,
+            characters=asked.characters,
+        )
     told: dict[str, list[Any]] = {"translatedText": [answer.text for _, answer in done]}
     if source is None:
         told["detectedLanguage"] = [language.as_dict() for language, _ in done]
@@ -129,56 +140,58 @@ async def translate(desk: Desk, request: Request) -> Response:
     return JSONResponse(told if several else {field: values[0] for field, values in told.items()})
 
 
-async def detect(desk: Desk, request: Request) -> Response:
-    found = await fields(request)
-    holder_of(desk, found)
-    joined = "\n".join(_q(desk, found)[0])
-    candidates = await desk.run(request, lambda _: desk.detector.candidates(joined), desk.settings.deadline)
+async def detect(state: AppState, request: Request) -> Response:
+    found = await fields(request, ALONE, refusal)
+    holder_of(state, found)
+    joined = "\n".join(_q(state, found)[0])
+    candidates = await state.run(request, lambda _: state.detector.candidates(joined), state.settings.deadline)
     return JSONResponse([one.as_dict() for one in candidates])
 
 
-async def translate_file(desk: Desk, request: Request) -> Response:
-    found = await fields(request)
-    holder = holder_of(desk, found)
+async def translate_file(state: AppState, request: Request) -> Response:
+    found = await fields(request, FILE, refusal)
+    holder = holder_of(state, found)
     file = found.get("file")
     if not isinstance(file, Upload):
         raise ask.missing("file")
-    source, target = pair(desk, found)
+    source, target = pair(state, found)
     title = safe_name(file.name)
     if not title:
         raise Refused(400, "Invalid request: empty file")
     if not is_document(title):
         raise Refused(400, "Invalid request: file format not supported")
 
-    def work(ticket: Ticket) -> tuple[str, str]:
-        return _file(desk, Upload(title, file.content), source, target, ticket)
+    def work(cancellation: CancellationToken) -> tuple[str, str]:
+        return _file(state, Upload(title, file.content), source, target, cancellation)
 
-    with charged(desk, holder, len(file.content.decode("utf-8", "replace"))):
-        start, translated = await desk.run(request, work, desk.settings.file_deadline)
-    token = desk.kept.put(beside(PurePath(title), start, target).name, translated.encode())
+    with charged(state, holder, len(file.content.decode("utf-8", "replace"))):
+        start, translated = await state.run(request, work, state.settings.file_deadline, document=True)
+    token = state.downloads.put(beside(PurePath(title), start, target).name, translated.encode())
     return JSONResponse({"translatedFileUrl": str(request.url_for(DOWNLOAD, filename=token))})
 
 
-async def download_file(desk: Desk, request: Request) -> Response:
-    file = desk.kept.get(request.path_params["filename"])
+async def download_file(state: AppState, request: Request) -> Response:
+    file = state.downloads.get(request.path_params["filename"])
     if file is None:
         raise Refused(404, "There is no such file; translated files are kept for a while only")
     disposition = f"attachment; filename*=utf-8''{quote(file.name, safe='')}"
     return Response(file.content, media_type=BINARY, headers={"Content-Disposition": disposition})
 
 
-async def list_languages(desk: Desk, _: Request) -> Response:
-    codes = desk.models.languages
-    return JSONResponse([{"code": code, "name": name(code), "targets": desk.models.targets(code)} for code in codes])
+async def list_languages(state: AppState, request: Request) -> Response:
+    await fields(request, LIST, refusal)
+    codes = state.models.languages
+    return JSONResponse([{"code": code, "name": name(code), "targets": state.models.targets(code)} for code in codes])
 
 
-async def frontend_settings(desk: Desk, _: Request) -> Response:
-    first = next(iter(desk.models.steps))[1]
+async def frontend_settings(state: AppState, request: Request) -> Response:
+    await fields(request, {}, refusal)
+    first = next(iter(state.models.steps))[1]
     told = {
-        "charLimit": desk.settings.characters,
+        "charLimit": state.settings.characters,
         "frontendTimeout": 500,
-        "apiKeys": desk.keys is not None,
-        "keyRequired": desk.keys is not None,
+        "apiKeys": state.keys is not None,
+        "keyRequired": state.keys is not None,
         "suggestions": False,
         "filesTranslation": True,
         "supportedFilesFormat": list(FORMATS),
@@ -190,40 +203,44 @@ async def frontend_settings(desk: Desk, _: Request) -> Response:
     return JSONResponse(told)
 
 
-def holder_of(desk: Desk, found: Fields) -> str | None:
+def refusal(field: str, _: bool) -> Refused:
+    return Refused(400, f"Invalid request: {field} parameter is not supported")
+
+
+def holder_of(state: AppState, found: Fields) -> str | None:
     """Whose key a request has."""
     key = ask.text_field(found, "api_key")
     if key is None:
-        return desk.holder(None, Refused(400, "Please contact the server operator to get an API key"))
-    return desk.holder(key, Refused(403, "Invalid API key"))
+        return state.holder(None, Refused(400, "Please contact the server operator to get an API key"))
+    return state.holder(key, Refused(403, "Invalid API key"))
 
 
-def charged(desk: Desk, holder: str | None, characters: int) -> AbstractContextManager[None]:
-    return desk.charged(holder, characters, Refused(403, "The quota of this API key is used up"))
+def charged(state: AppState, holder: str | None, characters: int) -> AbstractContextManager[None]:
+    return state.charged(holder, characters, Refused(403, "The quota of this API key is used up"))
 
 
-def pair(desk: Desk, found: Fields) -> tuple[str | None, str]:
+def pair(state: AppState, found: Fields) -> tuple[str | None, str]:
     """The languages, between which there is a way; None as the source if it is to be detected."""
     source, target = ask.text_field(found, "source"), ask.text_field(found, "target")
     if source is None or target is None:
         raise ask.missing("source" if source is None else "target")
-    code, into = None if served(source, [AUTO]) == AUTO else ask.language(desk, source), ask.language(desk, target)
+    code, into = None if served(source, [AUTO]) == AUTO else ask.language(state, source), ask.language(state, target)
     if code is not None:
-        ask.route(desk, code, into)
+        ask.route(state, code, into)
     else:
-        ask.reached(desk, into)
+        ask.reached(state, into)
     return code, into
 
 
-def _q(desk: Desk, found: Fields) -> tuple[list[str], bool]:
+def _q(state: AppState, found: Fields) -> tuple[list[str], bool]:
     """The texts, and whether they came as a list."""
     q = found.get("q")
     if q is None or q in ("", []):
         raise ask.missing("q")
-    return ask.texts(desk, q, "q"), isinstance(q, list)
+    return ask.texts(state, q, "q"), isinstance(q, list)
 
 
-def _alternatives(desk: Desk, found: Fields) -> int:
+def _alternatives(state: AppState, found: Fields) -> int:
     given = found.get("alternatives", 0)
     try:
         whole = isinstance(given, int | str) or (isinstance(given, float) and given.is_integer())
@@ -232,17 +249,21 @@ def _alternatives(desk: Desk, found: Fields) -> int:
         number = max(0, int(given))
     except ValueError:
         raise Refused(400, "Invalid request: alternatives parameter is not a number") from None
-    if number > desk.settings.alternatives:
-        raise Refused(400, f"Invalid request: alternatives parameter must be <= {desk.settings.alternatives}")
+    if number > state.settings.alternatives:
+        raise Refused(400, f"Invalid request: alternatives parameter must be <= {state.settings.alternatives}")
     return number
 
 
-def _file(desk: Desk, file: Upload, source: str | None, target: str, ticket: Ticket) -> tuple[str, str]:
+def _file(
+    state: AppState, file: Upload, source: str | None, target: str, cancellation: CancellationToken
+) -> tuple[str, str]:
     """A file's language, and its translation."""
     try:
-        pieces = taken(file.content, PurePath(file.name), target)
+        with state.service.processor(cancellation):
+            pieces = taken(file.content, PurePath(file.name), target)
     except UserError as error:
         raise Refused(400, f"Invalid request: {error}") from None
-    (start,) = ask.sources(desk, Asked([seen(pieces)], source, target))
-    route = ask.route(desk, start.language, target)
-    return start.language, desk.workshop.documents(route, [pieces], ticket)[0]
+    cancellation.check()
+    (start,) = ask.sources(state, Asked([seen(pieces)], source, target))
+    route = ask.route(state, start.language, target)
+    return start.language, state.service.documents(route, [pieces], cancellation)[0]

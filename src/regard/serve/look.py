@@ -14,14 +14,14 @@ from regard.errors import UserError
 from regard.look.page import page
 from regard.serve import ask
 from regard.serve.ask import Asked
+from regard.serve.cancellation import CancellationToken
 from regard.serve.described import Operation, Schema, answers, array, body, or_null, record, string, text
-from regard.serve.desk import Desk
 from regard.serve.fields import fields
-from regard.serve.libretranslate import WORK, charged, direction, holder_of, pair
+from regard.serve.libretranslate import TEXT, WORK, charged, direction, holder_of, pair, refusal
 from regard.serve.models import Step
 from regard.serve.refused import Refused, busy
-from regard.serve.ticket import Ticket
-from regard.serve.workshop import identity, through
+from regard.serve.service import identity, through
+from regard.serve.state import AppState
 from regard.translate.translation import Translation
 from regard.translate.translator import Options
 
@@ -80,28 +80,28 @@ LOOK = record(
 )
 
 
-def operations(desk: Desk) -> list[Operation]:
+def operations(state: AppState) -> list[Operation]:
     def one(most: int) -> Schema:
-        return body(record({"q": text(most, least=1), **direction(desk)}, ("q", "source", "target")))
+        return body(record({"q": text(most, least=1), **direction(state)}, ("q", "source", "target")))
 
     return [
         Operation(
             "POST", "/details", details, "Which word of a translation came from which, and other translations",
-            answers(DETAILS, *WORK), one(desk.settings.characters),
+            answers(DETAILS, *WORK), one(state.settings.characters),
         ),
         Operation(
             "POST", "/look", look, "What the last model on the way did: attention, its search, what else was probable",
-            answers(LOOK, *WORK), one(desk.settings.look_characters),
+            answers(LOOK, *WORK), one(state.settings.look_characters),
         ),
     ]  # fmt: skip
 
 
-async def details(desk: Desk, request: Request) -> Response:
-    return JSONResponse(await _run(desk, request, desk.settings.characters, _details))
+async def details(state: AppState, request: Request) -> Response:
+    return JSONResponse(await _run(state, request, state.settings.characters, _details))
 
 
-async def look(desk: Desk, request: Request) -> Response:
-    content = await _run(desk, request, desk.settings.look_characters, _look)
+async def look(state: AppState, request: Request) -> Response:
+    content = await _run(state, request, state.settings.look_characters, _look)
     return Response(content, media_type="application/json")
 
 
@@ -110,37 +110,41 @@ async def template(_: Request) -> Response:
     return HTMLResponse(page())
 
 
-async def _run(desk: Desk, request: Request, most: int, work: Callable[[Desk, Asked, Ticket], Result]) -> Result:
+async def _run(
+    state: AppState, request: Request, most: int, work: Callable[[AppState, Asked, CancellationToken], Result]
+) -> Result:
     """Work on one text; who asks, and how much, is checked as for a translation."""
-    found = await fields(request)
-    holder = holder_of(desk, found)
+    found = await fields(request, TEXT, refusal)
+    holder = holder_of(state, found)
     q = ask.text_field(found, "q")
     if q is None:
         raise ask.missing("q")
     ask.within(len(q), most)
-    asked = Asked([q], *pair(desk, found))
-    with charged(desk, holder, len(q)):
-        return await desk.run(request, lambda ticket: work(desk, asked, ticket), desk.settings.deadline)
+    asked = Asked([q], *pair(state, found))
+    with charged(state, holder, len(q)):
+        return await state.run(
+            request, lambda cancellation: work(state, asked, cancellation), state.settings.deadline, characters=len(q)
+        )
 
 
-def _route(desk: Desk, asked: Asked) -> tuple[Step, ...]:
-    (source,) = ask.sources(desk, asked)
-    return ask.route(desk, source.language, asked.target)
+def _route(state: AppState, asked: Asked) -> tuple[Step, ...]:
+    (source,) = ask.sources(state, asked)
+    return ask.route(state, source.language, asked.target)
 
 
-def _details(desk: Desk, asked: Asked, ticket: Ticket) -> dict[str, Any]:
+def _details(state: AppState, asked: Asked, cancellation: CancellationToken) -> dict[str, Any]:
     """The translation again, which the cache has; its alignment, in words as str.split gives them; and alternatives,
     which are the last step's."""
     text, score = asked.texts[0], 0.0
     pairs: Pairs | None = identity(text)
     others: dict[str, float] = {}
-    for step in _route(desk, asked):
-        translator = desk.workshop.translator(step, ticket)
+    for step in _route(state, asked):
+        translator = state.service.translator(step, cancellation)
         greedy = translator.saved.decode.beam == 1  # and has no scores unless they are asked for
         options = Options(target=step.tag, token_scores=greedy)
         one = translator.window([text], replace(options, alignment=translator.has_weights))[0]
         if step.target == asked.target:
-            most = min(ALTERNATIVES, desk.settings.alternatives)
+            most = min(ALTERNATIVES, state.settings.alternatives)
             others = _others(translator.window([text], replace(options, n_best=most + 1))[0], one.text, most)
         text, pairs, score = one.text, through(pairs, one.pairs), one.score
     alternatives = [{"text": other, "score": round(worth, 4)} for other, worth in others.items()]
@@ -155,25 +159,25 @@ def _others(found: Translation, best: str, most: int) -> dict[str, float]:
     return dict(islice(((text, score) for text, score in scores.items() if text not in (best, "")), most))
 
 
-def _look(desk: Desk, asked: Asked, ticket: Ticket) -> str:
+def _look(state: AppState, asked: Asked, cancellation: CancellationToken) -> str:
     """One looks at a time, so that the processor is left to translations."""
-    if not desk.looking.acquire(blocking=False):
-        desk.metrics.refused.labels("look").inc()
+    if not state.looking.acquire(blocking=False):
+        state.metrics.refused.labels("look").inc()
         raise busy()
     try:
-        return _seen(desk, asked, ticket).to_json()
+        return _seen(state, asked, cancellation).to_json()
     except UserError as error:
         raise Refused(400, f"Invalid request: {error}") from None
     finally:
-        desk.looking.release()
+        state.looking.release()
 
 
-def _seen(desk: Desk, asked: Asked, ticket: Ticket) -> "Look":
+def _seen(state: AppState, asked: Asked, cancellation: CancellationToken) -> "Look":
     """Into the last model of the route."""
-    route = _route(desk, asked)
+    route = _route(state, asked)
     if not route:
         raise Refused(400, "Invalid request: nothing is translated between a language and itself")
     *before, last = route
-    (text,) = desk.workshop.translate(before, asked.texts, ticket)
-    seen = desk.workshop.translator(last, ticket).look(text.text, Options(target=last.tag))
+    (text,) = state.service.translate(before, asked.texts, cancellation)
+    seen = state.service.translator(last, cancellation).look(text.text, Options(target=last.tag))
     return replace(seen, languages=(last.source, last.target))

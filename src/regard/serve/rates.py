@@ -47,3 +47,14 @@ def network(address: str) -> str:
     if isinstance(found, ipaddress.IPv6Address):
         return str(found.ipv4_mapped or ipaddress.ip_network((found, 64), strict=False))
     return str(found)
+
+
+def trusted(address: str, proxy: str | None) -> bool:
+    """Whether this is the address of a proxy that is believed: `*`, or addresses and networks between commas."""
+    for one in (proxy or "").split(","):
+        try:
+            if one.strip() == "*" or ipaddress.ip_address(address) in ipaddress.ip_network(one.strip()):
+                return True
+        except ValueError:  # neither
+            continue
+    return False

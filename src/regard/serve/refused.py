@@ -1,5 +1,6 @@
 """A request that is not answered with a translation: why, in the shape that the client's API has for it."""
 
+import math
 from typing import Any
 
 
@@ -18,9 +19,9 @@ class Refused(Exception):
         return {} if self.retry_after is None else {"Retry-After": str(self.retry_after)}
 
 
-def busy() -> Refused:
-    """The queue is full."""
-    return Refused(503, "The server is busy; try again later", retry_after=1)
+def busy(seconds: float = 1.0) -> Refused:
+    """The queue is full, and has room again after about so long."""
+    return Refused(503, "The server is busy; try again later", retry_after=min(60, max(1, math.ceil(seconds))))
 
 
 def late() -> Refused:

@@ -2,31 +2,44 @@
 
 import asyncio
 import logging
+import re
 import signal
 import socket
+import sys
 import time
+from collections import Counter
 from types import FrameType
 from typing import Any
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from regard.errors import UserError
 from regard.serve.app import create_app
-from regard.serve.desk import Desk
 from regard.serve.hosts import names
+from regard.serve.rates import network, trusted
+from regard.serve.state import AppState
 
 BACKLOG = 2048  # connections that wait to be taken
 LONGEST_HEAD = 64 << 10  # bytes of a request line and its headers; a query string may hold a text
 PART = 64 << 10  # bytes of an answer that a client must take in time
+MOST_REFUSED = 100  # connections over the limit that are given time to read so
+REFUSED_SECONDS = 1.0
+TOO_MANY = (
+    "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nRetry-After: 1\r\nContent-Length: 21\r\n"
+    "Connection: close\r\n\r\nToo many connections\n"
+)
+SWITCH_SECONDS = 0.001  # after which a thread that computes in Python makes way for the event loop
+_END_OF_HEAD = re.compile(rb"\n\r?\n")
 
 
 class Server(uvicorn.Server):
     """A server that says it is not ready, finishes what it has begun, and then stops listening."""
 
-    def __init__(self, config: uvicorn.Config, desk: Desk) -> None:
+    def __init__(self, config: uvicorn.Config, state: AppState) -> None:
         super().__init__(config)
-        self.desk = desk
+        self.state = state
         self.asked: float | None = None
         """When it was asked to stop."""
 
@@ -35,34 +48,79 @@ class Server(uvicorn.Server):
             super().handle_exit(sig, frame)
             return
         self.asked = time.monotonic()
-        self.desk.draining = True
+        self.state.draining = True
 
     async def on_tick(self, counter: int) -> bool:
         if self.asked is not None:
-            patience = self.desk.settings.drain_seconds
-            if not self.desk.at_work or time.monotonic() - self.asked > patience:
+            patience = self.state.settings.drain_seconds
+            if not self.state.at_work or time.monotonic() - self.asked > patience:
                 return True
         return await super().on_tick(counter)
 
 
-class Patient(H11Protocol):
-    """Connections on which no whole head of a request comes in time are closed, and those whose clients don't take what
-    they asked for. No address is logged."""
+class LimitedConnection(h11.Connection):
+    """A connection on which no head is longer than LONGEST_HEAD. h11 itself measures only what is incomplete, so that a
+    head that comes at once may be as long as one read."""
 
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        if self.their_state is h11.IDLE:
+            received, _ = self.trailing_data
+            end = _END_OF_HEAD.search(received)
+            if (len(received) if end is None else end.end()) > LONGEST_HEAD:
+                raise h11.RemoteProtocolError("the head is too long", error_status_hint=431)
+        return super().next_event()
+
+
+class LimitedProtocol(H11Protocol):
+    """HTTP/1.1 with limits: on connections in all and from one address, on the size of a head, and on the time for a
+    head to come and for an answer to be taken. No address is logged."""
+
+    state: AppState
     seconds = 20.0
+    connected: Counter[str]
+    """Connections by address."""
+    refused: set["LimitedProtocol"]
+    """Connections over the limit that still have to read so."""
+    address = ""
+    admitted = False
     head_timer: asyncio.TimerHandle | None = None
     answer_timer: asyncio.TimerHandle | None = None
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         self.access_log = False  # a query string may hold a text
+        self.conn = LimitedConnection(h11.SERVER, LONGEST_HEAD)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        settings, peer = self.state.settings, transport.get_extra_info("peername")
+        self.address = network(peer[0]) if peer else ""
+        if self.connected.total() >= settings.connections:
+            self._refuse(transport, "503 Service Unavailable")
+            return
+        shared = trusted(self.address, settings.proxy)
+        if not shared and self.connected[self.address] >= settings.address_connections:
+            self._refuse(transport, "429 Too Many Requests")
+            return
+        self.connected[self.address] += 1
+        self.admitted = True
         super().connection_made(transport)
         transport.set_write_buffer_limits(0)  # so that we are told of all that is not taken at once
         self._wait_for_head()
 
+    def _refuse(self, transport: asyncio.Transport, status: str) -> None:
+        """Answer on a connection over the limit, whatever it will ask, and close it when that can have been read."""
+        self.state.metrics.refused.labels("connections").inc()
+        transport.write(TOO_MANY.format(status=status).encode())
+        if len(self.refused) >= MOST_REFUSED:
+            transport.close()
+            return
+        self.refused.add(self)
+        transport.write_eof()
+        self.head_timer = self.loop.call_later(REFUSED_SECONDS, transport.abort)
+
     def data_received(self, data: bytes) -> None:
+        if not self.admitted:
+            return
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
             self._stop_waiting()
@@ -80,6 +138,12 @@ class Patient(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
         self._stop_watching()
+        if not self.admitted:
+            self.refused.discard(self)
+            return
+        self.connected[self.address] -= 1
+        if not self.connected[self.address]:
+            del self.connected[self.address]
         super().connection_lost(exc)
 
     def _wait_for_head(self) -> None:
@@ -120,13 +184,14 @@ def bound(host: str, port: int) -> socket.socket:
     return listener
 
 
-def server(desk: Desk, listener: socket.socket, host: str) -> Server:
+def server(state: AppState, listener: socket.socket, host: str) -> Server:
     """A server that has yet to be given its socket, which listens for this host."""
-    settings = desk.settings
+    settings = state.settings
     own = names(host, listener.getsockname()[0], settings.hosts)
-    protocol = type("Protocol", (Patient,), {"seconds": settings.body_seconds})
+    own_state = {"state": state, "seconds": settings.body_seconds, "connected": Counter(), "refused": set()}
+    protocol = type("Protocol", (LimitedProtocol,), own_state)
     config = uvicorn.Config(
-        create_app(desk, own),
+        create_app(state, own),
         http=protocol,
         ws="none",
         lifespan="off",
@@ -136,18 +201,17 @@ def server(desk: Desk, listener: socket.socket, host: str) -> Server:
         server_header=False,
         proxy_headers=settings.proxy is not None,
         forwarded_allow_ips=settings.proxy,
-        limit_concurrency=settings.connections,
         timeout_graceful_shutdown=2,
-        h11_max_incomplete_event_size=LONGEST_HEAD,
     )
-    return Server(config, desk)
+    return Server(config, state)
 
 
-def serve(desk: Desk, listener: socket.socket, host: str) -> None:
+def serve(state: AppState, listener: socket.socket, host: str) -> None:
     """Serve until asked to stop."""
+    sys.setswitchinterval(SWITCH_SECONDS)
     for library in ("uvicorn", "python_multipart"):  # which tell of every bad request
         logging.getLogger(library).setLevel(logging.ERROR)
     try:
-        server(desk, listener, host).run(sockets=[listener])
+        server(state, listener, host).run(sockets=[listener])
     finally:
-        desk.close()
+        state.close()

@@ -27,7 +27,10 @@ class Settings(Frozen):
     look_characters: Count = 500
     """Of a text to look inside of, which costs more than to translate it."""
 
-    queue_tokens: Count = 8192
+    answer_seconds: Seconds = 2.0
+    """Within which an accepted request is answered, as estimated by the measured rate; others are refused at once. Not
+    for documents, nor for texts that take longer by themselves: of such, as many are taken at once as `documents`."""
+    queue_tokens: Count = 65536
     """Source tokens that wait to be translated; what would be more is refused at once."""
     batch_tokens: Count = 1024
     """Source tokens translated together."""
@@ -36,6 +39,16 @@ class Settings(Frozen):
     requests: Count = 128
     """Under way at once; more are refused at once."""
     connections: Count = 1000
+    address_connections: Count = 100
+    """From one address; those of `proxy` are not counted."""
+    inflight_bytes: Count = 16 << 20
+    """Of request bodies that are read or worked on."""
+    address_inflight_bytes: Count = 4 << 20
+    """The same from one address."""
+    documents: Count = 4
+    """Files that are read or worked on at once; more are refused at once."""
+    address_documents: Count = 2
+    """The same from one address."""
     deadline: Seconds = 30.0
     """Seconds for a request; what is not done by then is given up."""
     file_deadline: Seconds = 300.0

@@ -5,13 +5,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from regard.serve.described import Operation, answers, record, string
-from regard.serve.desk import Desk
 from regard.serve.refused import Refused
+from regard.serve.state import AppState
 
 STATUS = record({"status": string()})
 
 
-def operations(_: Desk) -> list[Operation]:
+def operations(_: AppState) -> list[Operation]:
     return [
         Operation("GET", "/health", health, "Whether the server lives", answers(STATUS)),
         Operation("GET", "/ready", ready, "Whether the server takes work", answers(STATUS, 503)),
@@ -19,15 +19,15 @@ def operations(_: Desk) -> list[Operation]:
     ]
 
 
-async def health(_: Desk, request: Request) -> Response:
+async def health(_: AppState, request: Request) -> Response:
     return JSONResponse({"status": "ok"})
 
 
-async def ready(desk: Desk, _: Request) -> Response:
-    if desk.draining:
+async def ready(state: AppState, _: Request) -> Response:
+    if state.draining:
         raise Refused(503, "The server is about to stop", retry_after=1)
     return JSONResponse({"status": "ready"})
 
 
-async def metrics(desk: Desk, _: Request) -> Response:
-    return Response(desk.metrics.text(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+async def metrics(state: AppState, _: Request) -> Response:
+    return Response(state.metrics.text(), headers={"Content-Type": CONTENT_TYPE_LATEST})

@@ -124,7 +124,8 @@ def read_trees(lines: Iterable[str], origin: str) -> Iterator[Tree]:
     """
     open_: list[_Open] = []
     for number, line in enumerate(lines, 1):
-        yield from _read_line(line, number, open_, origin)
+        if line:
+            yield from _read_line(line, number, open_, origin)
     _check_closed(open_, origin)
 
 

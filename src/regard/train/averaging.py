@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from regard.config.presets import read
+from regard.config.run import Config
 from regard.errors import UserError
 from regard.files import new_directory
 from regard.saved.saved_model import load_model, write_model
@@ -13,25 +14,37 @@ from regard.train.run import CHECKPOINTS, RUN
 Warn = Callable[[str], None]
 
 
-def average_run(run: Path, out: Path, last: int, warn: Warn) -> list[int]:
-    """Write the mean of the last checkpoints of a run, or of all if there are fewer, to `out`; returns their steps."""
+def average_run(run: Path, out: Path, last: int | None, warn: Warn) -> list[int]:
+    """Write the mean of the last checkpoints of a run, or of all if there are fewer, to `out`; returns their steps.
+
+    Of a run with a moving average, the mean of the moving averages at these checkpoints. Without `last` the model is
+    the one that training writes at its end: the mean of train.average_last, or the last moving average.
+    """
     config, checkpoints = read(run / RUN), run / CHECKPOINTS
-    chosen = checkpoint.last_regular(checkpoints, config.train.checkpoint_every, last)
+    moving = config.train.moving_average is not None
+    asked = last if last is not None else final_count(config)
+    chosen = checkpoint.last_regular(checkpoints, config.train.checkpoint_every, asked)
     if not chosen:
         raise UserError(f"{run}: has no checkpoints yet; train it first")
-    if len(chosen) < last:
+    if len(chosen) < asked:
         warn(
-            f"{run}: has {len(chosen)} checkpoints where {last} were asked for; "
-            f"a smaller train.checkpoint_every and train.keep_last={last} make and keep more"
+            f"{run}: has {len(chosen)} checkpoints where {asked} were asked for; "
+            f"a smaller train.checkpoint_every and train.keep_last={asked} make and keep more"
         )
-    return _write(run, out, chosen, "mean of the checkpoints", warn)
+    what = "mean of the moving averages at the checkpoints" if moving else "mean of the checkpoints"
+    return _write(run, out, chosen, what, warn, moving=moving)
+
+
+def final_count(config: Config) -> int:
+    """How many of the last checkpoints are in the model that training writes: of moving averages the last alone."""
+    return config.train.average_last if config.train.moving_average is None else 1
 
 
 def best_of_run(run: Path, out: Path, warn: Warn) -> int:
     """Write the checkpoint that was the best at its validation to `out`; returns its step."""
     config, checkpoints = read(run / RUN), run / CHECKPOINTS
-    steps = checkpoint.steps(checkpoints)
-    best = checkpoint.load(checkpoint.folder(checkpoints, steps[-1])).progress.best_step if steps else None
+    newest = checkpoint.newest(checkpoints, warn)
+    best = None if newest is None else newest.progress.best_step
     if best is None:
         raise UserError(f"{run}: has no best checkpoint, since nothing was validated yet; ask for the --last instead")
     moving = config.train.moving_average is not None
@@ -39,7 +52,7 @@ def best_of_run(run: Path, out: Path, warn: Warn) -> int:
     return _write(run, out, [best], f"{what} by {config.train.best}", warn, moving=moving)[0]
 
 
-def _write(run: Path, out: Path, chosen: list[int], what: str, warn: Warn, *, moving: bool = False) -> list[int]:
+def _write(run: Path, out: Path, chosen: list[int], what: str, warn: Warn, *, moving: bool) -> list[int]:
     config, checkpoints = read(run / RUN), run / CHECKPOINTS
     weights, used = checkpoint.mean(checkpoints, chosen, warn, moving=moving)
     saved = load_model(checkpoint.folder(checkpoints, used[-1]))

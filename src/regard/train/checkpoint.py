@@ -1,8 +1,9 @@
 """Checkpoints: a saved model plus all that the next step depends on. Whole or absent; the newest valid one counts.
 
 `checkpoints/step-00001000/` holds what a model's folder holds, so that anything can load it, and besides
-`training.safetensors` (Adam's moments, the moving average), `training.json` (where the run is) and `run.toml` (all
-settings). Random numbers need no record: each batch's are a function of the run's seed and the batch's place.
+`training.safetensors` (Adam's moments, the moving average), `training.json` (where the run is; versions, machine and
+threads) and `run.toml` (all settings). Random numbers need no record: each batch's are a function of the run's seed and
+the batch's place.
 """
 
 import errno
@@ -21,7 +22,15 @@ from torch import Tensor
 from regard.config.run import Config
 from regard.data.batches import START, Position
 from regard.errors import Failed, UserError
-from regard.files import check_manifest, read_json, whole_directory, write_json
+from regard.files import (
+    check_manifest,
+    read_json,
+    remedy,
+    replaced_in,
+    restore_directory,
+    whole_directory,
+    write_json,
+)
 from regard.saved.description import WEIGHTS, Form
 from regard.saved.saved_model import write_model
 from regard.train.run import record
@@ -58,6 +67,8 @@ class Progress:
     """Sums since the last line of the log."""
     data: str = ""
     """Checksum of the data's manifest."""
+    environment: dict[str, str | int] = field(default_factory=dict)
+    """What else decides the bits; see environment.py."""
 
 
 @dataclass(frozen=True)
@@ -101,12 +112,13 @@ def save(
     """Write a checkpoint. If the disk is full, what was there stays, and the error says what to do."""
     path = folder(checkpoints, progress.step)
     need = sum(tensor.numel() * tensor.element_size() for tensor in (*weights.values(), *tensors.values()))
-    checkpoints.mkdir(parents=True, exist_ok=True)
-    with disk_room(path, checkpoints, need), whole_directory(path, replace=True) as temporary:
-        belongings.write(temporary, weights)
-        save_file({name: tensor.contiguous().cpu() for name, tensor in tensors.items()}, temporary / TENSORS)
-        write_json(temporary / PROGRESS, asdict(progress))
-        record(temporary, belongings.config)
+    with disk_room(path, checkpoints, need):
+        checkpoints.mkdir(exist_ok=True)  # but not the run's folder, if that was removed under way
+        with whole_directory(path, replace=True) as temporary:
+            belongings.write(temporary, weights)
+            save_file({name: tensor.contiguous().cpu() for name, tensor in tensors.items()}, temporary / TENSORS)
+            write_json(temporary / PROGRESS, asdict(progress))
+            record(temporary, belongings.config)
     return path
 
 
@@ -121,9 +133,9 @@ def disk_room(path: Path, checkpoints: Path, need: int = 0) -> Iterator[None]:
     except (OSError, SafetensorError) as error:
         last = steps(checkpoints)
         kept = f"the checkpoint of step {last[-1]} is intact" if last else "there is no earlier checkpoint"
+        needed = remedy(error) if isinstance(error, OSError) else "make room on the disk"
         raise Failed(
-            f"{path}: could not be written ({error}); {kept}; "
-            "make room on the disk and run the same command again to go on"
+            f"{path}: could not be written ({error}); {kept}; {needed} and run the same command again to go on"
         ) from error
 
 
@@ -142,10 +154,8 @@ def load(path: Path) -> Checkpoint:
         ) from None
 
 
-def newest(checkpoints: Path, warn: Callable[[str], None], *, clean: bool = True) -> Checkpoint | None:
+def newest(checkpoints: Path, warn: Callable[[str], None]) -> Checkpoint | None:
     """The newest valid checkpoint; those that are not valid are reported and passed over."""
-    if clean:
-        clear(checkpoints)
     present = steps(checkpoints)
     for step in reversed(present):
         try:
@@ -162,11 +172,20 @@ def prune(checkpoints: Path, keep: set[int]) -> None:
     for step in set(steps(checkpoints)) - keep:
         path = folder(checkpoints, step)
         path.rename(path.with_name(f".{path.name}.removed"))
-    clear(checkpoints)
+    _clear(checkpoints)
 
 
-def clear(checkpoints: Path) -> None:
-    """Remove what killed processes left half written or half removed."""
+def mend(checkpoints: Path) -> None:
+    """Put back what a killed process had moved aside, and remove what it left half written or half removed.
+
+    Only for the process that holds the run's lock: another's work under way looks the same.
+    """
+    for path in replaced_in(checkpoints):
+        restore_directory(path)
+    _clear(checkpoints)
+
+
+def _clear(checkpoints: Path) -> None:
     if checkpoints.is_dir():
         for path in checkpoints.glob(".step-*"):
             shutil.rmtree(path, ignore_errors=True)

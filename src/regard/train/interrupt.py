@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from regard.errors import Interrupted
+
 REQUEUE = 75  # what schedulers take for "start me again" (sysexits' EX_TEMPFAIL)
 
 
@@ -52,3 +54,28 @@ def listening() -> Iterator[Asked]:
         for number, handler in before.items():
             signal.signal(number, handler)
         _LISTENING.pop()
+
+
+@contextmanager
+def stoppable(place: object) -> Iterator[None]:
+    """Leave at once, with a sentence and the code for a new start, when asked to while nobody listens to signals.
+
+    That is before a run's first step and after its last: there is nothing to save.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def leave(number: int, _: FrameType | None) -> None:
+        raise Interrupted(
+            f"{place}: stopped by {signal.Signals(number).name} while no step was under way; "
+            "run the same command again to go on",
+            REQUEUE,
+        )
+
+    before = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGUSR1)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import Failed
-from regard.files import write_bytes
+from regard.files import is_open_as, write_bytes
 
 Record = dict[str, Any]
 
@@ -27,9 +27,14 @@ class Log:
                 if record["step"] <= step and (record["step"], record.get("event")) != again
             ]
             write_bytes(path, "".join(line + "\n" for line in kept).encode())
-        self._file = path.open("a", encoding="utf-8")
+        self._path, self._file = path, path.open("a", encoding="utf-8")
 
     def append(self, record: Record) -> None:
+        if not is_open_as(self._file.fileno(), self._path):
+            raise Failed(
+                f"{self._path}: was removed, moved or replaced while its run was under way; "
+                "put the run's folder back and run the same command again to go on from its newest checkpoint"
+            )
         plain = {key: None if _is_no_number(value) else value for key, value in record.items()}  # JSON has no NaN
         with self._disk():
             self._file.write(json.dumps(plain, ensure_ascii=False) + "\n")

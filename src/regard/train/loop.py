@@ -9,26 +9,42 @@ from pathlib import Path
 from time import perf_counter
 from typing import Protocol
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from regard.config.model import ModelConfig
+from regard.code_version import code_version
 from regard.config.run import Config
-from regard.data.batches import WINDOW, Batches, Step
+from regard.data.batches import Batches, Step
 from regard.data.prepared import Prepared
 from regard.errors import Failed, Interrupted, UserError
-from regard.files import one_writer, whole_directory
+from regard.files import disk_mistakes, whole_directory
 from regard.model.later.next_word import NextWordTransformer
 from regard.train import checkpoint
+from regard.train.averaging import final_count
 from regard.train.card import card
 from regard.train.checkpoint import Belongings, Progress
 from regard.train.distributed import World, join
+from regard.train.environment import differences, environment
 from regard.train.interrupt import Asked, listening
+from regard.train.lengths import check_lengths, longest, tell
 from regard.train.log import Log, Record
-from regard.train.run import CHECKPOINTS, LOG, MODEL, begin, fingerprint, record, subword_files
+from regard.train.run import (
+    CHECKPOINTS,
+    LOG,
+    MODEL,
+    RUN,
+    another_run,
+    begin,
+    check_own,
+    fingerprint,
+    record,
+    run_writer,
+    subword_files,
+)
 from regard.train.step import Trainer, Update, knows_bf16
 from regard.train.validation import Validator, check_validation, validation_losses
+
+DIVERGED = 10  # times the loss of a uniform guess, which no model that can still learn comes near
 
 
 class Observer(Protocol):
@@ -87,12 +103,15 @@ def _trained(
         run = _Run(config, data, out, world, asked, validator, observer)
         if weights is not None:
             run.trainer.check(weights)
-        elif config.start and (fresh or not checkpoint.steps(out / CHECKPOINTS)):
-            raise UserError(f"{out}: this run fine-tunes a model ({config.start}); give it with --from")
 
         def claim() -> Mapping[str, object]:
-            held.enter_context(one_writer(out))
-            return begin(out, config, fresh=fresh)
+            with disk_mistakes(out):
+                held.enter_context(run_writer(out))
+                if (out / RUN).exists():
+                    checkpoint.mend(out / CHECKPOINTS)
+                if weights is None and config.start and (fresh or not checkpoint.steps(out / CHECKPOINTS)):
+                    raise UserError(f"{out}: this run fine-tunes a model ({config.start}); give it with --from")
+                return begin(out, config, fresh=fresh)
 
         changes = _agree(world, claim)
         with closing(run), run.lost_others_told():
@@ -136,9 +155,11 @@ class _Run:
         self.trainer = Trainer(config.model, config.train, world)
         if isinstance(self.trainer.model, NextWordTransformer):
             self.trainer.assign(self.trainer.model.word_flags(*data.word_beginnings))
-        self.batches = Batches(data.train, batch_tokens=config.train.batch_tokens, seed=config.train.seed)
-        _check_positions(config.model, data)
-        self.progress = Progress(data=fingerprint(data.directory))
+        self.longest = longest(config.model)
+        settings = config.train
+        self.batches = Batches(data.train, batch_tokens=settings.batch_tokens, seed=settings.seed, longest=self.longest)
+        self.too_long = check_lengths(config, data, self.batches)
+        self.progress = Progress(data=fingerprint(data.directory), environment=environment(world))
         self.log: Log | None = None
 
     def resume(self, weights: Mapping[str, Tensor] | None, changes: Mapping[str, object]) -> None:
@@ -148,15 +169,9 @@ class _Run:
                 "train.precision=bf16: this processor has no bfloat16 instructions, so steps take many times as long "
                 "as in float32; a new run without it would end sooner"
             )
-        found = checkpoint.newest(self.checkpoints, self.observer.warn, clean=self.world.first)
+        found = checkpoint.newest(self.checkpoints, self.observer.warn)
         if found is not None:
-            if found.progress.data != self.progress.data:
-                raise UserError(
-                    f"{self.data.directory}: not the data that {self.out} was trained on; "
-                    "give that data, choose another --out, or start over with --fresh"
-                )
-            self.progress = found.progress
-            self.trainer.restore(found.weights, found.tensors, found.progress.updates)
+            changes = {**changes, **self._restore(found)}
         elif weights is not None:
             self.trainer.begin_with(weights)
         if self.world.total([float(self.progress.step)])[0] != self.progress.step * self.world.size:
@@ -167,8 +182,34 @@ class _Run:
             with checkpoint.disk_room(self.out, self.checkpoints):
                 record(self.out, self.config)
                 self.log = Log(self.out / LOG, self.progress.step, owed=self.progress.owed)
+        tell(self.too_long, self.config, self.observer.warn)
         event = "begin" if found is None else "resume"
-        self._record({"event": event, "steps": self.config.train.steps, "processes": self.world.size, **changes})
+        left_out = {"too_long": {name: left.pairs for name, left in self.too_long.items()}} if self.too_long else {}
+        made_by = {"processes": self.world.size, "code": code_version()}
+        started = {"event": event, "steps": self.config.train.steps, **made_by}
+        self._record({**started, **left_out, **changes})
+
+    def _restore(self, found: checkpoint.Checkpoint) -> Mapping[str, object]:
+        """Take over a checkpoint of this run. Returns what of the environment changed since, which is told, too."""
+        path = checkpoint.folder(self.checkpoints, found.progress.step)
+        check_own(path, self.config)
+        if found.progress.data != self.progress.data:
+            raise UserError(
+                f"{self.data.directory}: not the data that {self.out} was trained on; "
+                "give that data, choose another --out, or start over with --fresh"
+            )
+        if difference := self.trainer.mismatch(found.weights, found.tensors):
+            raise another_run(path, difference)
+        self.trainer.restore(found.weights, found.tensors, found.progress.updates)
+        here = self.progress.environment
+        self.progress = replace(found.progress, environment=here)
+        changes = differences(found.progress.environment, here)
+        if changes and self.progress.step < self.config.train.steps:
+            told = ", ".join(f"{name} was {before} and is {now}" for name, (before, now) in changes.items())
+            self.observer.warn(
+                f"{self.out}: {told}; the run goes on, but may not end with the same bits as without that"
+            )
+        return {f"environment.{name}": change for name, change in changes.items()}
 
     def go(self) -> None:
         """The training loop."""
@@ -207,9 +248,9 @@ class _Run:
         path, settings = self.out / MODEL, self.config.train
         moving = settings.moving_average is not None
         if self.world.first:
-            last = checkpoint.last_regular(self.checkpoints, settings.checkpoint_every, settings.average_last)
+            last = checkpoint.last_regular(self.checkpoints, settings.checkpoint_every, final_count(self.config))
             best = self.progress.best_step if settings.final == "best" else None
-            chosen = [best] if best is not None else last[-1:] if moving else last
+            chosen = [best] if best is not None else last
             weights, used = checkpoint.mean(self.checkpoints, chosen, self.observer.warn, moving=moving)
             text = card(self.config, self.data, used, self.out / LOG)
             with checkpoint.disk_room(path, self.checkpoints), whole_directory(path, replace=True) as temporary:
@@ -282,6 +323,20 @@ class _Run:
         }
         self._record(record)
         self.progress = replace(self.progress, window={})
+        if taken:
+            self._check_divergence("training loss", nll)
+
+    def _check_divergence(self, what: str, nll: float) -> None:
+        """Stop a run that has become far worse than a model that gives every token the same probability."""
+        uniform = math.log(self.config.model.vocabulary)
+        if not nll <= DIVERGED * uniform:  # which is true of what is no number, too
+            last = checkpoint.steps(self.checkpoints)
+            kept = f"the checkpoint of step {last[-1]} is intact" if last else "there is no checkpoint yet"
+            raise Failed(
+                f"{self.out}: diverged: at step {self.progress.step} the {what} is {nll:.4g} nats a token, where a model "
+                f"that has learned nothing has {uniform:.2f}; {kept}; begin a new run, or start over with --fresh, with "
+                "a lower learning rate (train.peak_rate), a longer warmup or train.clip=1"
+            )
 
     def _validate(self) -> None:
         """Loss and perplexity on the validation set, and whatever else was asked for."""
@@ -289,7 +344,9 @@ class _Run:
             return
         settings, now = self.config.train, self.progress
         objective = self.trainer.scored(undivided=self.validator is not None)
-        loss, nll = validation_losses(objective, self.data.valid, settings.batch_tokens, self.world.device)
+        loss, nll = validation_losses(
+            objective, self.data.valid, settings.batch_tokens, self.world.device, self.longest
+        )
         figures: dict[str, float | str] = {}
         if self.validator is not None and self.world.first:
             figures = dict(self.validator(objective.model))
@@ -309,6 +366,8 @@ class _Run:
         perplexity = math.exp(min(nll, 700.0))
         record = {"event": "validation", "loss": loss, "nll": nll, "perplexity": perplexity, "best": better}
         self._record({**record, **figures})
+        if now.step >= settings.steps:  # a bad one on the way may pass; the run's result may not be bad
+            self._check_divergence("validation loss", nll)
 
     def _stale(self) -> bool:
         patience = self.config.train.patience
@@ -333,21 +392,6 @@ class _Run:
         if self.log is not None:
             self.log.append(record)
             self.observer.record(record)
-
-
-def _check_positions(model: ModelConfig, data: Prepared) -> None:
-    """Refuse data with texts that a model with learned positions could never read, before the first step."""
-    if model.position_limit is None:
-        return
-    for split in (*data.train, *([] if data.valid is None else [data.valid])):
-        for first in range(0, len(split), WINDOW):
-            lengths = split.lengths(np.arange(first, min(first + WINDOW, len(split))))
-            longest = max(int(side.max()) for side in lengths) + 1
-            if longest > model.position_limit:
-                raise UserError(
-                    f"{data.directory}: has texts of {longest} tokens, but {model.position_limit} learned positions; "
-                    f"set model.max_length={longest}, or prepare with a smaller --max-characters"
-                )
 
 
 def _memory_mb(device: torch.device) -> float:

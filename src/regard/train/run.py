@@ -3,7 +3,8 @@
 import hashlib
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +13,14 @@ import tomli_w
 from regard.config.presets import parse, read
 from regard.config.run import Config
 from regard.errors import UserError
-from regard.files import MANIFEST, write_bytes
+from regard.files import MANIFEST, check_link, locked, write_bytes
 
 if TYPE_CHECKING:  # `regard runs` has no use for arrays
     from regard.data.prepared import Prepared
 
 RUN, LOG, CHECKPOINTS, MODEL = "run.toml", "log.jsonl", "checkpoints", "model"
 TENSORBOARD = "tensorboard"
+LOCK = f".{RUN}.lock"
 
 # What may change when a run goes on; the log records it. Anything else would make it another run.
 MAY_CHANGE = {
@@ -63,9 +65,35 @@ def fingerprint(folder: Path) -> str:
     return hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
 
 
+@contextmanager
+def run_writer(run: Path) -> Iterator[None]:
+    """Make a run's folder if there is none, and refuse a second process that would train in it.
+
+    The lock stands inside the folder: who has it mounted in another place, such as another container, finds it there.
+    A folder that was made for a run which is then refused is removed.
+    """
+    for path in (run, run / CHECKPOINTS, run / MODEL, run / TENSORBOARD):
+        check_link(path)
+    if run.exists() and not run.is_dir():
+        raise UserError(f"{run}: is a file; choose another --out")
+    made = not run.exists()
+    refusal = (
+        f"{run}: another regard process is training in this folder, maybe in another container or on another machine; "
+        "wait until it ends or stop it, or choose another --out"
+    )
+    run.mkdir(parents=True, exist_ok=True)
+    try:
+        with locked(run / LOCK, refusal):
+            yield
+    finally:
+        if made:
+            with suppress(OSError):  # it is not empty
+                run.rmdir()
+
+
 def begin(run: Path, config: Config, *, fresh: bool) -> dict[str, tuple[Any, Any]]:
-    """Make a run's folder, or compare with the one that is there. Returns what changed: by key, before and after."""
-    there = run.exists() and any(not path.name.startswith(f".{RUN}") for path in run.iterdir())
+    """Compare with the run that is there, or start over. Returns what changed: by key, before and after."""
+    there = any(not path.name.startswith(f".{RUN}") for path in run.iterdir())
     if there and not (run / RUN).exists():
         raise UserError(f"{run}: has files in it but is not a run; choose another --out")
     if fresh and os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0":  # a restart after a loss is not a new start
@@ -73,11 +101,9 @@ def begin(run: Path, config: Config, *, fresh: bool) -> dict[str, tuple[Any, Any
             _remove(run / name)
         for name in (LOG, RUN):  # last: what can't be removed leaves a run, not a folder that looks new
             (run / name).unlink(missing_ok=True)
-    run.mkdir(parents=True, exist_ok=True)
     if not (run / RUN).exists():
         return {}
-    before, after = _flat(read(run / RUN)), _flat(config)
-    changes = {key: (before.get(key), after.get(key)) for key in after if before.get(key) != after.get(key)}
+    changes = _changes(read(run / RUN), config)
     refused = sorted(set(changes) - MAY_CHANGE)
     if refused:
         old, new = changes[refused[0]]
@@ -86,6 +112,25 @@ def begin(run: Path, config: Config, *, fresh: bool) -> dict[str, tuple[Any, Any
             "set it back, choose another --out, or start over with --fresh"
         )
     return changes
+
+
+def check_own(path: Path, config: Config) -> None:
+    """Refuse a checkpoint whose settings are those of another run."""
+    changes = _changes(read(path / RUN), config) if (path / RUN).exists() else {}
+    for key in sorted(set(changes) - MAY_CHANGE):
+        there, here = changes[key]
+        raise another_run(path, f"{key} is {there} there and {here} here")
+
+
+def another_run(path: Path, difference: str) -> UserError:
+    return UserError(
+        f"{path}: a checkpoint of another run ({difference}); move it out of this folder, or start over with --fresh"
+    )
+
+
+def _changes(before: Config, after: Config) -> dict[str, tuple[Any, Any]]:
+    old, new = _flat(before), _flat(after)
+    return {key: (old.get(key), new.get(key)) for key in new if old.get(key) != new.get(key)}
 
 
 def _remove(folder: Path) -> None:

@@ -83,6 +83,7 @@ class Trainer:
         self.description, self.config, self.world = description, config, world
         torch.manual_seed(config.seed)
         self.model = model = build(description)
+        self._check_precision()
         objective: nn.Module = Objective(model, config.label_smoothing)
         if config.compile:
             objective.compile(dynamic=True)
@@ -98,6 +99,15 @@ class Trainer:
             self.average = {name: parameter.detach().clone() for name, parameter in self.parameters.items()}
         self.updates = self._counts(0)
         self.threads = TwoThreads() if world.size == 1 and self._can_use_two_threads(model) else None
+
+    def _check_precision(self) -> None:
+        """Refuse what would end in the first step with an error of torch's: it has no such LSTM for such a CPU."""
+        rounded = self.config.precision == "bf16" and self.world.device.type == "cpu"
+        if rounded and not knows_bf16(self.world.device) and any(isinstance(m, nn.LSTM) for m in self.model.modules()):
+            raise UserError(
+                "train.precision=bf16: this processor has no bfloat16 instructions, which an LSTM needs; "
+                "leave it out, or take another model.cell"
+            )
 
     def _can_use_two_threads(self, model: Seq2Seq) -> bool:
         """Whether two threads can share the work: an odd number of cores would leave one idle."""
@@ -267,19 +277,34 @@ class Trainer:
 
     def tensors(self) -> dict[str, Tensor]:
         """Everything but the weights that the next step depends on, by name, for the first process. All must ask."""
-        groups = {**self.moments, **({} if self.average is None else {"average": self.average})}
-        every = {f"{kind}.{name}": tensor for kind, group in groups.items() for name, tensor in group.items()}
+        groups = self._groups().items()
+        every = {f"{kind}.{name}": tensor for kind, group in groups for name, tensor in group.items()}
         return gathered(every, self.world)
+
+    def _groups(self) -> dict[str, dict[str, Tensor]]:
+        """Adam's moments, and the moving average if there is one."""
+        return {**self.moments, **({} if self.average is None else {"average": self.average})}
 
     def weights(self) -> dict[str, Tensor]:
         """The model's weights, by name, for the first process. All must ask."""
         return gathered({name: parameter.detach() for name, parameter in self.parameters.items()}, self.world)
 
+    def mismatch(self, weights: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> str | None:
+        """The first of what restore needs that is absent or of another size, in words."""
+        needed: list[tuple[str, Tensor | None, Tensor]] = [
+            (name, weights.get(name), ours) for name, ours in self.parameters.items()
+        ]
+        for kind, group in self._groups().items():
+            needed += [(f"{kind}.{name}", tensors.get(f"{kind}.{name}"), ours) for name, ours in group.items()]
+        for name, theirs, ours in needed:
+            if theirs is None or theirs.shape != ours.shape:
+                return f"{name} is {_size(theirs)} there and {_size(ours)} here"
+        return None
+
     def restore(self, weights: dict[str, Tensor], tensors: dict[str, Tensor], steps_taken: int) -> None:
         """Go on from what an earlier process saved, whatever its number of processes was."""
         fill(self.parameters, weights)
-        groups = {**self.moments, **({} if self.average is None else {"average": self.average})}
-        for kind, group in groups.items():
+        for kind, group in self._groups().items():
             fill(group, {name: tensors[f"{kind}.{name}"] for name in group})
         self.updates = self._counts(steps_taken)
 

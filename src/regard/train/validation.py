@@ -30,12 +30,12 @@ def check_validation(config: Config, data: Prepared, validator: Validator | None
 
 @torch.no_grad()
 def validation_losses(
-    objective: nn.Module, split: Split, batch_tokens: int, device: torch.device
+    objective: nn.Module, split: Split, batch_tokens: int, device: torch.device, longest: int | None = None
 ) -> tuple[float, float]:
     """The smoothed loss and the negative log-likelihood, each per token."""
     loss = nll = 0.0
     tokens = 0
-    for batch in evaluation_batches(split, batch_tokens):
+    for batch in evaluation_batches(split, batch_tokens, longest=longest):
         source_BS, target_BT = batch.source_BS.to(device), batch.target_BT.to(device)
         batch_loss, batch_nll = objective(source_BS, target_BT)
         loss, nll, tokens = loss + batch_loss.item(), nll + batch_nll.item(), tokens + batch.plan.target_tokens

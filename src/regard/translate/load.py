@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from regard.engines.ctranslate2_engine import CTranslate2Engine
 from regard.engines.engine import Engine
-from regard.errors import UserError
+from regard.errors import Failed, UserError
 from regard.exchange.to_ctranslate2 import (
     DESCRIPTION,
     FOLDER,
@@ -26,6 +26,7 @@ from regard.exchange.to_ctranslate2 import (
 )
 from regard.saved.description import WEIGHTS, Description, load_description, model_folder
 from regard.saved.weights import read_weights
+from regard.search.hypothesis import NO_NUMBERS
 from regard.text.vocabularies import source_and_target
 from regard.translate.translator import Translator, reach
 
@@ -112,14 +113,19 @@ def convert(folder: Path, quantization: Quantization = "float32", *, alone: bool
 def live(saved: "Saved") -> Translator:
     """A model that is still being trained, with the engine that `load` would choose: what it says now is what its
     saved model will say."""
+    import numpy as np
+
     from regard.saved.saved_model import as_arrays
 
     on_cpu = next(saved.model.parameters()).device.type == "cpu"
     if not on_cpu or inconvertible(saved.config) is not None:
         return Translator(saved)
+    weights = as_arrays(saved.model.state_dict())
+    if not all(np.isfinite(weight).all() for weight in weights.values()):  # CTranslate2 would translate all the same
+        raise Failed(NO_NUMBERS)
     try:
         with TemporaryDirectory(prefix="regard-") as temporary:
-            write_ctranslate2(Path(temporary), saved, as_arrays(saved.model.state_dict()), "float32")
+            write_ctranslate2(Path(temporary), saved, weights, "float32")
             return _fast(Path(temporary), saved, lambda: saved.model)
     except OSError:  # a full disk must not end a training; the reference says the same, more slowly
         return Translator(saved)

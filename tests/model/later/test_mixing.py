@@ -1,11 +1,13 @@
 """What all layers share that can take attention's place in the encoder: how their cost grows; how they are saved."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -107,3 +109,22 @@ def test_attention_keeps_its_parameters_names() -> None:
     names = {f"{part}.{kind}" for part in ("query", "key", "value", "output") for kind in ("weight", "bias")}
     assert set(EncoderLayer(described("attention")).attention.state_dict()) == names
     assert {f"encoder.1.attention.{name}" for name in names} <= set(build(described("attention")).state_dict())
+
+
+def glorot(layer: nn.Linear) -> float:
+    """The bound of the uniform distribution of Glorot and Bengio, 2010, equation 16."""
+    return math.sqrt(6 / (layer.in_features + layer.out_features))
+
+
+@pytest.mark.parametrize("mixing", ["attention", *MIXING])
+def test_all_of_them_start_alike(mixing: str) -> None:
+    """Queries and keys at sqrt(1/2) of Glorot's size, and every matrix of a residual branch at half of it."""
+    torch.manual_seed(7)
+    model = build(described(mixing))
+    layers = {name: layer for name, layer in model.named_modules() if isinstance(layer, nn.Linear)}
+    assert len(layers) >= 2 * 3 + 10
+    for name, layer in layers.items():
+        size = 2**-0.5 if name.endswith(("query", "key")) else 0.5
+        largest = layer.weight.abs().max().item() / glorot(layer)
+        assert 0.97 * size < largest <= size * (1 + 1e-6), f"{name} begins at {largest:.2f} of Glorot's size"
+        assert not layer.bias.any(), name

@@ -13,6 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from regard.model.kernels.dropout import keep_scale
+
 SHORT = 64  # up to so many queries and keys it is faster, and its weights are not much larger than the queries
 NARROW = 16  # torch's softmax over fewer columns takes several times as long as over these
 
@@ -30,15 +32,20 @@ def is_faster(query_BHTK: Tensor, key_BHSK: Tensor, value_BHSV: Tensor) -> bool:
 
 
 def short_attention(
-    query_BHTK: Tensor, key_BHSK: Tensor, value_BHSV: Tensor, mask: Tensor | None, scale: float
+    query_BHTK: Tensor,
+    key_BHSK: Tensor,
+    value_BHSV: Tensor,
+    mask: Tensor | None,
+    scale: float,
+    dropout: float = 0.0,
 ) -> Tensor:
     """Return softmax(scale · Q K^T) V over keys where the mask, which broadcasts to B, H, T, S, is True.
 
-    The output of a query that may attend to nothing is finite.
+    The output of a query that may attend to nothing is finite. `dropout` is the chance that a weight is dropped.
     """
     seen = query_BHTK.new_ones(key_BHSK.shape[2], dtype=torch.bool) if mask is None else mask
     output: Tensor = _ShortAttention.apply(  # type: ignore[no-untyped-call]
-        query_BHTK, key_BHSK, value_BHSV, seen, scale
+        query_BHTK, key_BHSK, value_BHSV, seen, scale, dropout
     )
     return output
 
@@ -46,7 +53,13 @@ def short_attention(
 class _ShortAttention(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, query_BHTK: Tensor, key_BHSK: Tensor, value_BHSV: Tensor, seen: Tensor, scale: float
+        ctx: Any,
+        query_BHTK: Tensor,
+        key_BHSK: Tensor,
+        value_BHSV: Tensor,
+        seen: Tensor,
+        scale: float,
+        dropout: float,
     ) -> Tensor:
         B, H, T, _ = query_BHTK.shape
         S, V = value_BHSV.shape[2:]
@@ -59,20 +72,27 @@ class _ShortAttention(torch.autograd.Function):
         scores_NTW = unseen_BHTW.contiguous().view(B * H, T, W).baddbmm_(query_NTK, key_NWK.mT, alpha=scale)
         weights_NTW = torch.softmax(scores_NTW, 2, out=scores_NTW)
 
-        ctx.save_for_backward(query_NTK, key_NWK, value_NWV, weights_NTW)
+        kept_NTW = keep_scale(weights_NTW.shape, dropout).to(weights_NTW.dtype) if dropout else None
+
+        ctx.save_for_backward(query_NTK, key_NWK, value_NWV, weights_NTW, kept_NTW)
         ctx.scale, ctx.sizes = scale, (B, H, S)
-        return (weights_NTW @ value_NWV).view(B, H, T, V)
+        used_NTW = weights_NTW if kept_NTW is None else weights_NTW * kept_NTW
+        return (used_NTW @ value_NWV).view(B, H, T, V)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient_BHTV: Tensor) -> tuple[Tensor | None, ...]:
-        """With P the weights and dP = dO V^T, the gradient of a score is P · (dP - Σ P · dP), summed over the keys."""
-        query_NTK, key_NWK, value_NWV, weights_NTW = ctx.saved_tensors
+        """With P the weights and dP = dO V^T, the gradient of a score is P · (dP - Σ P · dP), summed over the keys.
+
+        What dropout multiplied P by multiplies dP as well.
+        """
+        query_NTK, key_NWK, value_NWV, weights_NTW, kept_NTW = ctx.saved_tensors
         B, H, S = ctx.sizes
         wanted_query, wanted_key, wanted_value = ctx.needs_input_grad[:3]
         gradient_NTV = _matrices(gradient_BHTV, gradient_BHTV.shape[2])
 
-        weighted_NTW = (gradient_NTV @ value_NWV.mT).mul_(weights_NTW)
+        used_NTW = weights_NTW if kept_NTW is None else weights_NTW * kept_NTW
+        weighted_NTW = (gradient_NTV @ value_NWV.mT).mul_(used_NTW)
         total_NT1 = weighted_NTW.sum(2, keepdim=True)
         scores_gradient_NTW = weighted_NTW.addcmul_(weights_NTW, total_NT1, value=-1).mul_(ctx.scale)
 
@@ -82,7 +102,8 @@ class _ShortAttention(torch.autograd.Function):
         return (
             split(scores_gradient_NTW @ key_NWK) if wanted_query else None,
             split(scores_gradient_NTW.mT @ query_NTK)[:, :, :S] if wanted_key else None,
-            split(weights_NTW.mT @ gradient_NTV)[:, :, :S] if wanted_value else None,
+            split(used_NTW.mT @ gradient_NTV)[:, :, :S] if wanted_value else None,
+            None,
             None,
             None,
         )

@@ -20,8 +20,10 @@ class Linformer(MultiHeadAttention):
     columns; padding is put to 0 before it is mixed. Weights go to mixtures, not to tokens: there are none to look at.
     """
 
-    def __init__(self, d_model: int, heads: int, d_k: int, d_v: int, *, rank: int, max_length: int) -> None:
-        super().__init__(d_model, heads, d_k, d_v)
+    def __init__(
+        self, d_model: int, heads: int, d_k: int, d_v: int, *, rank: int, max_length: int, dropout: float = 0.0
+    ) -> None:
+        super().__init__(d_model, heads, d_k, d_v, dropout=dropout)
         self.mix_keys_RL = nn.Parameter(torch.empty(rank, max_length))  # E
         self.mix_values_RL = nn.Parameter(torch.empty(rank, max_length))  # F
         for matrix in (self.mix_keys_RL, self.mix_values_RL):

@@ -31,8 +31,11 @@ class Longformer(MultiHeadAttention):
         window: int,
         global_tokens: int,
         rotary: bool = False,
+        dropout: float = 0.0,
     ) -> None:
-        super().__init__(d_model, heads, d_k, d_v, rotary=rotary, neighbours=window, global_tokens=global_tokens)
+        super().__init__(
+            d_model, heads, d_k, d_v, rotary=rotary, neighbours=window, global_tokens=global_tokens, dropout=dropout
+        )
         if global_tokens:
             self.global_query = Linear(d_model, heads * d_k)
             self.global_key = Linear(d_model, heads * d_k)
@@ -54,4 +57,4 @@ class Longformer(MultiHeadAttention):
         query_BHGK = self._rotated(self._split(self.global_query(x_BSD[:, : self.global_tokens])), 0)
         key_BHSK = self._rotated(self._split(self.global_key(x_BSD)), 0)
         value_BHSV = self._split(self.global_value(x_BSD))
-        return attention(query_BHGK, key_BHSK, value_BHSV, mask_BS[:, None, None, :], self.scale)
+        return attention(query_BHGK, key_BHSK, value_BHSV, mask_BS[:, None, None, :], self.scale, self.dropout)

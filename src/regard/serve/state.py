@@ -1,4 +1,4 @@
-"""Between the web and the workshop: who may ask, and how a request waits for work that others do in threads."""
+"""The state that all requests of a server share, and how a request waits for work that threads do."""
 
 import asyncio
 from collections import Counter
@@ -11,24 +11,26 @@ from typing import Any, TypeVar
 from starlette.requests import Request
 
 from regard.cores import available_cores
+from regard.serve.admission import Admission, Lease
 from regard.serve.batcher import Batcher
 from regard.serve.cache import Cache
+from regard.serve.cancellation import CancellationToken
 from regard.serve.detect import Detector
-from regard.serve.kept import Kept
+from regard.serve.downloads import DownloadStore
 from regard.serve.keys import Keys
 from regard.serve.metrics import Metrics
 from regard.serve.models import Models
 from regard.serve.rates import Rates
 from regard.serve.refused import Refused, busy, gone, late
+from regard.serve.service import TranslationService
 from regard.serve.settings import Settings
-from regard.serve.ticket import Ticket
-from regard.serve.workshop import Workshop
 
 Result = TypeVar("Result")
+CHARACTERS_A_TOKEN = 5  # or fewer, in all that people write
 
 
-class Desk:
-    """All that the requests of one server share."""
+class AppState:
+    """The models, queues, limits and counters of one server."""
 
     def __init__(self, models: Sequence[str], settings: Settings, keys: Keys | None = None) -> None:
         """Reads the models. Without `keys`, anybody may ask."""
@@ -36,12 +38,11 @@ class Desk:
         self.metrics = Metrics()
         self.models = Models(models, settings.memory_bytes, self.metrics)
         workers = available_cores() + 1  # while a batch is searched on each core, one more is made ready
-        self.batcher = Batcher(
-            workers, settings.queue_tokens, settings.batch_tokens, settings.join_seconds, self.metrics
-        )
-        self.workshop = Workshop(self.models, self.batcher, Cache(settings.cache_bytes), self.metrics)
+        self.batcher = Batcher(workers, settings, self.metrics)
+        self.admission = Admission(settings)
+        self.service = TranslationService(self.models, self.batcher, Cache(settings.cache_bytes), self.metrics)
         self.detector = Detector(self.models.languages)
-        self.kept = Kept(settings.kept_bytes, settings.kept_seconds)
+        self.downloads = DownloadStore(settings.kept_bytes, settings.kept_seconds)
         self.rates = Rates(settings.key_rate)
         self.threads = ThreadPoolExecutor(settings.requests, thread_name_prefix="request")
         self.looking = Lock()
@@ -80,15 +81,32 @@ class Desk:
             self.used[holder] -= characters
             raise
 
-    async def run(self, request: Request, work: Callable[[Ticket], Result], seconds: float) -> Result:
-        """Let a thread do the work, until it is done, the deadline passes or the client goes."""
+    async def run(
+        self,
+        request: Request,
+        work: Callable[[CancellationToken], Result],
+        seconds: float,
+        *,
+        characters: int = 0,
+        document: bool = False,
+    ) -> Result:
+        """Let a thread do the work, until it is done, the deadline passes or the client goes.
+
+        Work on characters is refused here, before a thread takes it, if it can't be done in time; the queue decides
+        again when it knows the tokens.
+        """
         if self.draining or self.at_work >= self.settings.requests:
             self.metrics.refused.labels("drain" if self.draining else "requests").inc()
             raise busy()
-        ticket = Ticket()
-        waiting: asyncio.Future[Result] = asyncio.wrap_future(self.threads.submit(work, ticket))
+        if characters:
+            self.batcher.check(characters // CHARACTERS_A_TOKEN)
+        cancellation = CancellationToken(document=document)
+        waiting: asyncio.Future[Result] = asyncio.wrap_future(self.threads.submit(work, cancellation))
         self._count(1)
         waiting.add_done_callback(self._done)
+        lease: Lease = request.scope["regard.lease"]
+        lease.hold()
+        waiting.add_done_callback(lambda _: lease.release())
         left = asyncio.ensure_future(_gone(request))
         either: list[asyncio.Future[Any]] = [waiting, left]
         try:
@@ -102,7 +120,7 @@ class Desk:
         finally:
             left.cancel()
             if not waiting.done():
-                ticket.given_up = True
+                cancellation.cancelled = True
                 self.batcher.wake()
 
     def close(self) -> None:

@@ -116,7 +116,7 @@ def test_headers_keep_a_browser_safe(served: Running) -> None:
     assert served.get("/languages").headers["cache-control"] == "no-store"
     tag = served.get("/").headers["etag"]
     assert served.get("/", **{"If-None-Match": tag}).status == 304
-    assert served.get("/page/../guard.py").status == 404
+    assert served.get("/page/../middleware.py").status == 404
 
 
 def test_rates(folders: dict[str, str]) -> None:
@@ -172,7 +172,7 @@ def test_a_slow_head_on_a_connection_that_was_used(folders: dict[str, str]) -> N
 
 def asked_for(served: Running, size: int) -> socket.socket:
     """A connection on which a file of this size is asked for, and hardly any of it fits."""
-    token = served.desk.kept.put("a.txt", bytes(size))
+    token = served.state.downloads.put("a.txt", bytes(size))
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
     connection.settimeout(30)

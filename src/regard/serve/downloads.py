@@ -25,8 +25,8 @@ class File:
     until: float
 
 
-class Kept:
-    """Files by the name that they are fetched by, the oldest first."""
+class DownloadStore:
+    """Translated files in memory, by the name that they are fetched by, oldest first."""
 
     def __init__(self, most_bytes: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.most_bytes, self.seconds, self.clock = most_bytes, seconds, clock

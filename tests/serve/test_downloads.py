@@ -1,6 +1,6 @@
 import pytest
 
-from regard.serve.kept import MOST, Kept, safe_name
+from regard.serve.downloads import MOST, DownloadStore, safe_name
 from regard.serve.refused import Refused
 
 
@@ -13,29 +13,29 @@ class Clock:
 
 def test_files_are_kept_for_a_while_and_within_a_size() -> None:
     clock = Clock()
-    kept = Kept(10, 60, clock)
-    first = kept.put("a.de.txt", b"12345")
+    store = DownloadStore(10, 60, clock)
+    first = store.put("a.de.txt", b"12345")
     clock.now = 30
-    second = kept.put("b.txt", b"12345")
-    file = kept.get(first)
+    second = store.put("b.txt", b"12345")
+    file = store.get(first)
     assert file is not None
     assert (file.content, file.name) == (b"12345", "a.de.txt")
-    third = kept.put("c.txt", b"1")
-    assert kept.get(first) is None
-    assert kept.get(second)
+    third = store.put("c.txt", b"1")
+    assert store.get(first) is None
+    assert store.get(second)
     clock.now = 90
-    assert kept.get(second) is None
-    assert kept.get(third) is None
+    assert store.get(second) is None
+    assert store.get(third) is None
     with pytest.raises(Refused) as refused:
-        kept.put("d.txt", b"x" * 11)
+        store.put("d.txt", b"x" * 11)
     assert refused.value.status == 413
 
 
 def test_empty_files_take_room_too() -> None:
-    kept = Kept(10, 60)
-    tokens = [kept.put("a.txt", b"") for _ in range(MOST + 1)]
-    assert kept.get(tokens[0]) is None
-    assert all(map(kept.get, tokens[1:]))
+    store = DownloadStore(10, 60)
+    tokens = [store.put("a.txt", b"") for _ in range(MOST + 1)]
+    assert store.get(tokens[0]) is None
+    assert all(map(store.get, tokens[1:]))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,43 @@
+"""What decides a run's bits besides its settings: recorded in every checkpoint, and compared when a run goes on."""
+
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+
+from regard import __version__
+from regard.train.distributed import World
+
+CPU = Path("/proc/cpuinfo")
+
+
+def environment(world: World) -> dict[str, str | int]:
+    """Versions, machine, threads and processes of this run."""
+    cuda = world.device.type == "cuda"
+    return {
+        "regard": __version__,
+        "torch": torch.__version__,
+        "device": torch.cuda.get_device_name(world.device) if cuda else "cpu",
+        "processor": _processor(),
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+        "threads": torch.get_num_threads(),
+        "processes": world.size,
+    }
+
+
+def differences(
+    before: Mapping[str, str | int], now: Mapping[str, str | int]
+) -> dict[str, tuple[str | int, str | int]]:
+    """What changed: by name, before and now. What an earlier version did not record is not compared."""
+    return {name: (before[name], now[name]) for name in now if name in before and before[name] != now[name]}
+
+
+def _processor() -> str:
+    """The name of the CPU, as far as the system tells it."""
+    try:
+        lines = CPU.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, "") or platform.processor() or platform.machine()
