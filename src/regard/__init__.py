@@ -4,26 +4,47 @@ The public names load what they need when first used, so that `import regard` do
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from regard.api import train as train
+    from regard.config.presets import preset as preset
+    from regard.config.run import Config as Config
+    from regard.data.prepare import prepare as prepare
+    from regard.data.prepared import Prepared as Prepared
+    from regard.errors import UserError as UserError
+    from regard.evaluate.evaluation import evaluate as evaluate
+    from regard.model.build import build as build
+    from regard.saved.saved_model import load_model as load_model
+    from regard.saved.saved_model import save_model as save_model
+    from regard.search.sampling import Sampling as Sampling
+    from regard.text.normalise import normalise as normalise
+    from regard.text.subwords import Subwords as Subwords
+    from regard.translate.load import load as load
+    from regard.translate.load import load_parser as load_parser
+    from regard.translate.parser import ParseOptions as ParseOptions
+    from regard.translate.translator import Options as Options
 
 __version__ = "0.1.0"
 
 _PUBLIC = {
     "Config": "regard.config.run",
-    "UserError": "regard.errors",
-    "preset": "regard.config.presets",
-    "build": "regard.model.build",
-    "Subwords": "regard.text.subwords",
-    "normalise": "regard.text.normalise",
-    "Prepared": "regard.data.prepared",
-    "prepare": "regard.data.prepare",
-    "load": "regard.translate.load",
-    "load_parser": "regard.translate.load",
     "Options": "regard.translate.translator",
     "ParseOptions": "regard.translate.parser",
+    "Prepared": "regard.data.prepared",
     "Sampling": "regard.search.sampling",
+    "Subwords": "regard.text.subwords",
+    "UserError": "regard.errors",
+    "build": "regard.model.build",
+    "evaluate": "regard.evaluate.evaluation",
+    "load": "regard.translate.load",
     "load_model": "regard.saved.saved_model",
+    "load_parser": "regard.translate.load",
+    "normalise": "regard.text.normalise",
+    "prepare": "regard.data.prepare",
+    "preset": "regard.config.presets",
     "save_model": "regard.saved.saved_model",
+    "train": "regard.api",
 }
 
 __all__ = ["__version__", *_PUBLIC]  # noqa: PLE0604

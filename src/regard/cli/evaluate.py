@@ -2,12 +2,9 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
-
-if TYPE_CHECKING:
-    from regard.translate.translator import Options, Translator
 
 
 def evaluate(
@@ -68,8 +65,10 @@ def evaluate(
         _measure_parser(model or [], gold, engine, device, beam, alpha, batch_tokens, out, as_json)
         return
 
+    from regard.cli.progress import sentences_done
     from regard.evaluate.aligned import read_aligned
     from regard.evaluate.bleu import metric
+    from regard.evaluate.evaluation import evaluate as measure
     from regard.evaluate.report import report
     from regard.files import check_place
     from regard.translate.load import load
@@ -89,22 +88,22 @@ def evaluate(
     sources = None if source is None else lines[source]
     right = [lines[name] for name in reference]
 
-    perplexity = None
+    others = None if baseline is None else lines[baseline]
     if hypothesis is not None:
-        hypotheses = lines[hypothesis]
-        _keep(hypotheses, out)
+        _keep(lines[hypothesis], out)
+        figures = report(lines[hypothesis], right, sources=sources, baseline=others, tokens=tokens)
     else:
         assert model and sources is not None
         translator = load(*model, engine=engine, device=device)
         options = Options(
             beam=beam, alpha=alpha, penalty=penalty, target=target, split=not no_split, batch_tokens=batch_tokens
         )
-        hypotheses = _translated(translator, sources, options)
-        _keep(hypotheses, out)
-        if translator.has_weights:
-            perplexity = _perplexity(translator, sources, right[0], options)
-    others = None if baseline is None else lines[baseline]
-    figures = report(hypotheses, right, sources=sources, baseline=others, perplexity=perplexity, tokens=tokens)
+        with sentences_done(len(sources)) as progress:
+            done = measure(
+                translator, sources, right, options, baseline=others, tokens=tokens, progress=progress, warn=_warn
+            )
+        _keep(done.translations, out)
+        figures = done.report
     if as_json:
         typer.echo(json.dumps(figures.as_dict()))
     else:
@@ -161,32 +160,5 @@ def _measure_parser(
     typer.echo(json.dumps(report.figures) if as_json else report.as_text())
 
 
-def _translated(translator: "Translator", sources: list[str], options: "Options") -> list[str]:
-    """What `regard translate` would print."""
-    from regard.cli.progress import sentences_done
-    from regard.translate.sentences import one_line
-    from regard.translate.translator import windows
-
-    with sentences_done(len(sources)) as progress:
-        translations = [one for window in windows(sources) for one in translator.window(window, options, progress)]
-    return [one_line(translation.text) for translation in translations]
-
-
-def _perplexity(translator: "Translator", sources: list[str], reference: list[str], options: "Options") -> float | None:
-    """Of the first reference; none, with a sentence about it, where a line is longer than the model can read whole."""
-    from regard.engines.engine import BATCH_TOKENS
-    from regard.errors import UserError
-    from regard.evaluate.perplexity import perplexity, score_texts
-
-    try:
-        scored = score_texts(
-            translator,
-            sources,
-            reference,
-            target_language=options.target,
-            batch_tokens=options.batch_tokens or BATCH_TOKENS,
-        )
-    except UserError as error:
-        typer.echo(f"regard: no perplexity: {error}", err=True)
-        return None
-    return perplexity(scored)
+def _warn(sentence: str) -> None:
+    typer.echo(f"regard: {sentence}", err=True)

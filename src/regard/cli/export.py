@@ -3,14 +3,12 @@
 import json
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 if TYPE_CHECKING:
-    from regard.evaluate.bleu import Score
-    from regard.translate.translator import Translator
+    from regard.evaluate.rounding import Sample
 
 MOST_LINES = 500  # of a text on which a loss is measured
 MOST_LOSS = 0.3  # BLEU that rounded weights may cost
@@ -63,6 +61,7 @@ def export(
     model can.
     """
     from regard.errors import UserError
+    from regard.evaluate.rounding import given_sample, validation_sample
     from regard.exchange.smaller import write_smaller
     from regard.exchange.to_ctranslate2 import FOLDER, export_ctranslate2
     from regard.saved.description import model_folder
@@ -87,7 +86,7 @@ def export(
     if rounding is None:
         _to_other(model, place, to)
     else:
-        text = _given(source, reference, target) if source and reference else _validation(model, target)
+        text = given_sample(source, reference, target) if source and reference else validation_sample(model, target)
         cost, note = _cost(model, to, rounding, text, lines, asked=source is not None)
         report |= {"quantization": rounding, **cost}
         if to == "regard":
@@ -129,9 +128,10 @@ def _rounding(to: str, quantization: str | None) -> Any:
 
 
 def _cost(
-    model: Path, to: str, quantization: str, text: "_Text | None", lines: int, *, asked: bool
+    model: Path, to: str, quantization: str, text: "Sample | None", lines: int, *, asked: bool
 ) -> tuple[dict[str, Any], str]:
     """What rounding costs in BLEU: as figures, and as a note for the card."""
+    from regard.evaluate.rounding import rounding_cost
     from regard.saved.description import load_description
 
     if quantization == "float32" and not asked:
@@ -142,7 +142,7 @@ def _cost(
         note = "What rounding costs in BLEU was not measured; `regard export --source FILE --reference FILE` does."
         sys.stderr.write(f"regard: {note}\n")
         return {}, note
-    whole, rounded = _measure(model, to, quantization, text, lines)
+    whole, rounded = rounding_cost(model, to, quantization, text, lines)
     loss = whole.value - rounded.value
     if loss > MOST_LOSS:
         sys.stderr.write(f"regard: {quantization} costs {loss:.2f} BLEU, more than {MOST_LOSS}; float32 costs none\n")
@@ -151,63 +151,3 @@ def _cost(
         f"float32 ({rounded.signature})."
     )
     return {"bleu_float32": whole.value, "bleu": rounded.value, "signature": rounded.signature}, note
-
-
-class _Text(NamedTuple):
-    """What the cost of rounding is measured on."""
-
-    name: str
-    source: list[str]
-    reference: list[str]
-    target: str | None
-    """The language to translate into, for a model of several."""
-
-
-def _given(source: str, reference: str, target: str | None) -> _Text:
-    from regard.evaluate.aligned import read_aligned
-
-    sources, references = read_aligned([source, reference])
-    return _Text(Path(source).name, sources, references, target)
-
-
-def _validation(model: Path, target: str | None) -> _Text | None:
-    """The validation set of the run that a model lies in, where it and its data still are."""
-    from regard.config.presets import read
-    from regard.config.run import Config
-    from regard.data.prepared import VALID_TEXTS, valid_texts
-    from regard.train.run import RUN
-
-    run = model.absolute().parent / RUN
-    config = read(run) if run.is_file() else Config()
-    if config.data is None or config.task != "translation" or not (Path(config.data) / VALID_TEXTS).is_file():
-        return None
-    pairs = valid_texts(Path(config.data))
-    tags = [pair.tag for pair in pairs if target is None or pair.tag in (target, f"<2{target}>")]
-    chosen = [pair for pair in pairs if tags and pair.tag == tags[0]]
-    if not chosen:
-        return None
-    sources, references = [pair.source for pair in chosen], [pair.target for pair in chosen]
-    return _Text("the validation set", sources, references, chosen[0].tag)
-
-
-def _measure(model: Path, to: str, quantization: Any, text: _Text, lines: int) -> "tuple[Score, Score]":
-    """BLEU with float32 and with rounded weights, as the export will translate."""
-    from regard.evaluate.bleu import bleu
-    from regard.exchange.smaller import write_smaller
-    from regard.translate.load import convert, load
-    from regard.translate.sentences import one_line
-    from regard.translate.translator import Options
-
-    def score(translator: "Translator") -> "Score":
-        translations = translator.stream(text.source[:lines], Options(target=text.target))
-        return bleu([one_line(translation.text) for translation in translations], [text.reference[:lines]])
-
-    kinds: tuple[Any, Any] = ("float32", quantization)
-    if to == "ctranslate2":
-        whole, rounded = (score(convert(model, kind, alone=True)) for kind in kinds)
-    else:
-        with TemporaryDirectory(prefix="regard-") as temporary:
-            for kind in dict.fromkeys(kinds):
-                write_smaller(model, Path(temporary) / kind, kind)
-            whole, rounded = (score(load(Path(temporary) / kind)) for kind in kinds)
-    return whole, rounded

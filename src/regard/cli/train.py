@@ -11,9 +11,6 @@ import typer
 
 if TYPE_CHECKING:
     from regard.config.run import Config
-    from regard.data.prepared import Prepared
-    from regard.saved.saved_model import Saved
-    from regard.train.validation import Validator
 
 
 WITHOUT_FRESH = " (without --fresh, which would start over)"
@@ -77,34 +74,20 @@ def _train(
     tensorboard: bool,
 ) -> tuple[Path, Path]:
     """The model's folder and the run's log."""
+    from regard.api import train as run
     from regard.cli.watch import watch
+    from regard.config.presets import sections, settings
     from regard.errors import UserError
+    from regard.train.run import LOG
 
     if out is None:
         raise UserError("say where the run is kept with --out, such as --out runs/first")
     config = _config(file, preset, assignments)
-    folder = data or (Path(config.data) if config.data else None)
-    if folder is None:
-        raise UserError("say what to train on with --data, a folder that `regard prepare` made")
-    from regard.data.prepared import Prepared
-
-    prepared = Prepared.open(folder)
-    from regard.train.loop import train as run
-    from regard.train.run import LOG, settle
-
-    if fresh and start is not None and start.resolve().is_relative_to(out.resolve()):
-        raise UserError(f"{start}: --fresh would remove it with the run in {out}; choose another --out")
-    saved = _existing(start)
-    if start is not None and saved is not None:
-        merged = _merged(saved, file, assignments)
-        config = config.model_copy(update={"model": merged, "start": _identity(start)})
-    config = settle(config, prepared)
-    if saved is not None:
-        _check_texts(saved, prepared, start)
-    weights = None if saved is None else dict(saved.model.state_dict())
-    validator = _validator(prepared, config) if config.train.bleu else None
+    # Of a model that is fine-tuned, only what the run file itself and --set name may differ.
+    written = {} if file is None else sections(file).get("model", {})
+    changes = {**written, **settings(assignments).get("model", {})}
     with watch(config.train.steps, out, tensorboard=tensorboard) as observer:
-        model = run(config, prepared, out, weights=weights, validator=validator, observer=observer, fresh=fresh)
+        model = run(config, data, out, start=start, changes=changes, fresh=fresh, observer=observer)
     return model, out / LOG
 
 
@@ -117,56 +100,6 @@ def _config(file: Path | None, preset: str | None, assignments: list[str]) -> "C
         raise UserError("name either a run file or a --preset, such as --preset tiny")
     changes = settings(assignments)
     return read(file, **changes) if file is not None else named(str(preset), **changes)
-
-
-def _existing(start: Path | None) -> "Saved | None":
-    from regard.saved.saved_model import load_model
-
-    return None if start is None else load_model(start)
-
-
-def _identity(start: Path) -> str:
-    """What tells a model from another, so that a run which goes on is one from the same."""
-    from regard.saved.description import model_folder
-    from regard.train.run import fingerprint
-
-    folder = model_folder(start)
-    return f"{folder.resolve().name}, {fingerprint(folder)[:16]}"
-
-
-def _merged(saved: "Saved", file: Path | None, assignments: list[str]) -> Any:
-    """The existing model's description; only what the run file itself and --set name may differ from it."""
-    from regard.config.checked import check
-    from regard.config.presets import sections, settings
-    from regard.config.run import Config
-
-    written = {} if file is None else sections(file).get("model", {})
-    values = {**saved.config.model_dump(), **written, **settings(assignments).get("model", {})}
-    return check(Config, {"model": values}, "--set").model
-
-
-def _check_texts(saved: "Saved", prepared: "Prepared", start: Path | None) -> None:
-    """Refuse data that spells texts in another way than the model that is fine-tuned."""
-    from regard.errors import UserError
-    from regard.train.run import subword_files
-
-    if saved.form != prepared.config.form:
-        raise UserError(
-            f"{start}: reads texts in Unicode's form {saved.form}, and the data are in {prepared.config.form}; "
-            f"prepare the data with --form {saved.form}"
-        )
-    if saved.subwords != subword_files(prepared):
-        raise UserError(
-            f"{start}: its subwords are not those of the data; "
-            f"prepare the data with them: regard prepare --subwords-from {start} …"
-        )
-
-
-def _validator(prepared: "Prepared", config: "Config") -> "Validator":
-    from regard.evaluate.validator import bleu_validator
-    from regard.train.run import subword_files
-
-    return bleu_validator(prepared, config, subword_files(prepared))
 
 
 def _report(model: Path, log: Path, *, as_json: bool) -> None:

@@ -1,0 +1,47 @@
+"""The functions of the library that span several rooms; the commands of the same names call them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from regard.config.run import Config
+from regard.data.prepared import Prepared
+from regard.errors import UserError
+from regard.evaluate.validator import bleu_validator
+from regard.saved.saved_model import load_model
+from regard.train.fine_tuning import check_same_text, fine_tuned
+from regard.train.loop import Observer
+from regard.train.loop import train as run
+from regard.train.run import settle, subword_files
+
+
+def train(
+    config: Config,
+    data: Prepared | Path | str | None,
+    out: Path | str,
+    *,
+    start: Path | str | None = None,
+    changes: Mapping[str, Any] | None = None,
+    fresh: bool = False,
+    observer: Observer | None = None,
+) -> Path:
+    """Train a model on prepared data in the folder `out`, and return the folder of the model that came out.
+
+    A run that was stopped or killed goes on: call it again. `start` is a model to fine-tune; the run takes over its
+    description, but for `changes`. `data` defaults to the configuration's. `fresh` removes a run that is in `out`.
+    """
+    out = Path(out)
+    if data is None and config.data is None:
+        raise UserError("say what to train on with --data, a folder that `regard prepare` made")
+    prepared = data if isinstance(data, Prepared) else Prepared.open(Path(data or config.data or ""))
+    if fresh and start is not None and Path(start).resolve().is_relative_to(out.resolve()):
+        raise UserError(f"{start}: --fresh would remove it with the run in {out}; choose another --out")
+    saved = None if start is None else load_model(start)
+    if start is not None and saved is not None:
+        config = fine_tuned(config, saved, start, changes or {})
+    config = settle(config, prepared)
+    if start is not None and saved is not None:
+        check_same_text(saved, prepared, start)
+    weights = None if saved is None else dict(saved.model.state_dict())
+    validator = bleu_validator(prepared, config, subword_files(prepared)) if config.train.bleu else None
+    return run(config, prepared, out, weights=weights, validator=validator, observer=observer, fresh=fresh)
