@@ -95,7 +95,7 @@ def initialise(module: nn.Module) -> None:
     if isinstance(module, MultiHeadAttention):
         _draw(2**-0.5, module.query, module.key)
         _draw(SMALL, module.value, module.output)
-    if isinstance(module, Longformer) and module.everywhere:
+    if isinstance(module, Longformer) and module.global_tokens:
         _draw(2**-0.5, module.global_query, module.global_key)
         _draw(SMALL, module.global_value)
     if isinstance(module, StateSpace):
