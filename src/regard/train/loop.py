@@ -42,7 +42,6 @@ from regard.train.run import (
 from regard.train.step import Trainer, Update, knows_bf16
 from regard.train.validation import Validator, check_validation, validation_losses
 
-
 DIVERGED = 10  # times the loss of a uniform guess, which no model that can still learn comes near
 
 
@@ -331,9 +330,9 @@ class _Run:
             last = checkpoint.steps(self.checkpoints)
             kept = f"the checkpoint of step {last[-1]} is intact" if last else "there is no checkpoint yet"
             raise Failed(
-                f"{self.out}: diverged: at step {self.progress.step} the {what} is {nll:.4g} nats a token, where a model "
-                f"that has learned nothing has {uniform:.2f}; {kept}; begin a new run, or start over with --fresh, with "
-                "a lower learning rate (train.peak_rate), a longer warmup or train.clip=1"
+                f"{self.out}: diverged: at step {self.progress.step} the {what} is {nll:.4g} nats a token, where a "
+                f"model that has learned nothing has {uniform:.2f}; {kept}; begin a new run, or start over with "
+                "--fresh, with a lower learning rate (train.peak_rate), a longer warmup or train.clip=1"
             )
 
     def _validate(self) -> None:
