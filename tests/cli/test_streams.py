@@ -47,3 +47,13 @@ def test_a_training_goes_on(data: Path, tmp_path: Path, state: str) -> None:  # 
     done = subprocess.run(shell, stdout=subprocess.PIPE, check=False, timeout=200)
     assert done.returncode == 0 and b"validation_perplexity" in done.stdout
     assert (out / "model" / "model.safetensors").exists()
+
+
+def test_no_file_takes_the_number_of_a_stream_that_is_closed(tmp_path: Path) -> None:
+    """What a library writes to standard error would land in that file."""
+    code = (
+        "import sys; from regard.cli.streams import tolerant_stderr\n"
+        "with tolerant_stderr(): print(open(sys.argv[1], 'w').fileno())"
+    )
+    shell = ["sh", "-c", 'exec "$@" <&- 2>&-', "sh", sys.executable, "-c", code, str(tmp_path / "file")]
+    assert int(subprocess.run(shell, stdout=subprocess.PIPE, check=True, timeout=60).stdout) > 2
