@@ -254,6 +254,20 @@ def test_going_on_after_fresh(data: Path, tmp_path: Path, monkeypatch: pytest.Mo
         regard(*common, "--fresh")
 
 
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM])
+def test_a_signal_before_training_begins(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    def while_it_opens(_: Path) -> None:
+        signal.raise_signal(number)
+
+    monkeypatch.setattr("regard.data.prepared.Prepared.open", while_it_opens)
+    before = signal.getsignal(number)
+    with pytest.raises(Interrupted, match=f"x: stopped by {number.name} while no step was under way.*again") as caught:
+        regard("train", "--preset", "tiny", "--data", str(data), "--out", str(tmp_path / "x"), *small())
+    assert caught.value.code == 75 and signal.getsignal(number) == before and not (tmp_path / "x").exists()
+
+
 def signalled(asked: Callable[[], bool]) -> Update:
     """A step in the middle of which the system asks us to stop."""
     signal.raise_signal(signal.SIGTERM)
