@@ -55,8 +55,9 @@ def load_description(folder: Path, name: str = CONFIG, *, weights: Collection[st
     if not isinstance(description, dict) or not isinstance(description.get("format"), int):
         raise UserError(f"{origin}: does not describe a regard model; give the folder of a saved model")
     if description["format"] != FORMAT:
+        number, version = (str(description.get(key))[:20] for key in ("format", "regard"))
         raise UserError(
-            f"{origin}: format {description['format']}, made by regard {description.get('regard')}, "
+            f"{origin}: format {number}, made by regard {version}, "
             f"is not one that regard {__version__} reads (format {FORMAT}); install the version that made it"
         )
     return Description(
