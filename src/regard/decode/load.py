@@ -15,6 +15,7 @@ from regard.decode.engines import Engine
 from regard.decode.hypothesis import NO_NUMBERS
 from regard.decode.translator import Translator, reach
 from regard.errors import Failed, UserError
+from regard.exchange.check_ctranslate2 import MODEL, SETTINGS, check_export
 from regard.exchange.to_ctranslate2 import (
     DESCRIPTION,
     FOLDER,
@@ -133,7 +134,11 @@ def live(saved: "Saved") -> Translator:
 
 def _exported(export: Path, folder: Path | None = None) -> Translator:
     """An export, with the folder of the model that it was made from, if that is there."""
-    return _fast(export, load_description(export, DESCRIPTION), None if folder is None else _later(folder))
+    described = load_description(export, DESCRIPTION, weights=(MODEL, SETTINGS))
+    check_convertible(described.config, export)
+    pieces = [subwords.pieces(range(subwords.size)) for subwords in source_and_target(described.subwords)]
+    check_export(export, described.config, *pieces)
+    return _fast(export, described, None if folder is None else _later(folder))
 
 
 def _later(folder: Path) -> "Callable[[], Seq2Seq]":
