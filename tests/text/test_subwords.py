@@ -411,3 +411,20 @@ def test_a_length_is_one_byte(subwords: Subwords) -> None:
     long = b"\x0a" + bytes([130]) + b"\x0a" + bytes([123]) + b"x" * 123 + b"\x15" + b"\0" * 4
     with pytest.raises(UserError, match="a piece has an unknown part"):
         Subwords.from_bytes(long + subwords.content, "damaged")
+
+
+def test_a_source_that_fails_at_its_end_is_not_learned_from(sentences: list[str]) -> None:
+    """What came before would be enough for a vocabulary; its failure is what is raised."""
+
+    def failing() -> Iterator[str]:
+        yield from sentences
+        raise LookupError("the rest is lost")
+
+    Subwords.train(sentences, SIZE)
+    with pytest.raises(LookupError, match="the rest is lost"):
+        Subwords.train(failing(), SIZE)
+
+
+def test_numbers_are_spelt_figure_by_figure(sentences: list[str]) -> None:
+    learned = Subwords.train([*sentences, *["the year 1984"] * 500], SIZE)
+    assert learned.pieces(learned.encode(["1984"])[0])[-4:] == ["1", "9", "8", "4"]
