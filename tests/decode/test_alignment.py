@@ -2,6 +2,7 @@ import torch
 
 from regard.config import BOS, EOS, ModelConfig
 from regard.decode.alignment import cross_attention, word_alignment
+from regard.decode.words import words
 from regard.model.build import build
 from regard.model.seq2seq import Seq2Seq
 from regard.model.transformer import Transformer
@@ -65,3 +66,8 @@ def test_words_from_pieces() -> None:
     assert word_alignment(torch.zeros(0, 3), ["▁한", "국", "▁사람"], []) == ()
     attention_TS[0] = 0.0
     assert word_alignment(attention_TS, ["▁한", "국", "▁사람"], ["▁person", "▁Kore", "an"]) == ((0, 1),)
+
+
+def test_a_word_begins_at_a_mark_and_at_the_beginning() -> None:
+    assert words(["no", "▁mark", "s", "▁", "at"]) == [0, 1, 1, 2, 2]
+    assert words(["▁mark", "s"]) == [0, 0] and words([]) == []
