@@ -138,6 +138,16 @@ def test_what_is_random_depends_on_the_place_alone(config: Config, data: Prepare
     assert losses[0] == losses[1] != losses[2]
 
 
+def test_the_seed_of_the_run_decides_what_is_dropped(config: Config, data: Prepared) -> None:
+    config = settle(config, data)
+    first, losses = steps(config, data, 1)[0], []
+    for seed in (1, 2):
+        trainer = Trainer(config.model, config.train, ALONE)  # the same weights
+        trainer.config = config.train.model_copy(update={"seed": seed})
+        losses.append(trainer.update(first, 1).loss)
+    assert losses[0] != losses[1]
+
+
 def twins(step: Step, rows: int, batches: int) -> Step:
     """A step of equal batches of equal pairs."""
     pair = lone(step.batches[0])
