@@ -126,6 +126,15 @@ def test_moving_average(config: Config, data: Prepared) -> None:
     assert all(torch.equal(shown[name], tensor) for name, tensor in trainer.evaluated_weights().items())
 
 
+def test_a_moving_average_begins_with_the_weights_that_are_fine_tuned(config: Config, data: Prepared) -> None:
+    config = still(config, data, moving_average=0.75)
+    trainer = Trainer(config.model, config.train, ALONE)
+    given = {name: torch.randn_like(weight) for name, weight in trainer.weights().items()}
+    trainer.begin_with(given)
+    assert all(torch.equal(weight, given[name]) for name, weight in trainer.weights().items())
+    assert all(torch.equal(weight, given[name]) for name, weight in trainer.evaluated_weights().items())
+
+
 def test_what_is_random_depends_on_the_place_alone(config: Config, data: Prepared) -> None:
     """Dropout of a step is the same whatever was drawn before it, and differs from step to step."""
     config = settle(config, data)
