@@ -673,6 +673,25 @@ def test_a_run_that_is_moved_under_way(
     assert sha256(run / "model/model.safetensors") == sha256(unbroken / "model/model.safetensors")
 
 
+def test_a_run_that_skipped_a_step_goes_on_with_the_same_bits(
+    config: Config, data: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Adam counts the steps that were taken, and goes on counting them."""
+    plain = Trainer._gradients
+
+    def broken(self: Trainer, step: Any, number: int) -> tuple[float, float]:
+        loss, nll = plain(self, step, number)
+        return (float("nan"), nll) if number == 2 else (loss, nll)
+
+    monkeypatch.setattr(Trainer, "_gradients", broken)
+    config = settle(changed(config, steps=8), data)
+    train(config, data, tmp_path / "whole")
+    with pytest.raises(Interrupted):
+        train(config, data, tmp_path / "stopped", observer=Watcher(stop_at=4))
+    train(config, data, tmp_path / "stopped")
+    assert len({sha256(tmp_path / name / "model" / "model.safetensors") for name in ("whole", "stopped")}) == 1
+
+
 def test_fine_tuning_begins_with_the_weights(unbroken: Path, config: Config, data: Prepared, tmp_path: Path) -> None:
     weights = load_model(unbroken / "model").model.state_dict()
     config = settle(changed(config, steps=4, peak_rate=1e-9), data)
