@@ -58,7 +58,7 @@ coverage: setup
 	$(BIN)/python -m pytest -n 2 -m 'not slow' --cov --cov-report=term:skip-covered --cov-report=html
 
 docs: setup
-	$(BIN)/python tools/site.py
+	$(BIN)/python tools/build_site.py
 
 # Runs the tutorial and the guides as a reader would (half an hour on two cores), and writes what they print into the pages.
 outputs: setup

@@ -1,4 +1,4 @@
-"""Build the documentation site: `python tools/site.py` stages its pages in build/docs and renders them into site/.
+"""Build the documentation: `python tools/build_site.py` stages its pages in build/docs, and renders them into site/.
 
 The pages in docs/ are plain Markdown that any forge shows. Staging adds what a site wants besides: the reference, made
 from the code; the pages that stand elsewhere in the repository; a page for each source file that is linked to; and
@@ -38,9 +38,7 @@ FORMULA = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
 def stage() -> None:
     """Write every page of the site into build/docs, anew."""
     shutil.rmtree(STAGED, ignore_errors=True)
-    pages = {path: STAGED / path.relative_to(DOCS) for path in sorted(DOCS.rglob("*")) if path.is_file()}
-    pages |= {ROOT / path: STAGED / name for path, name in ELSEWHERE.items()}
-    sources: set[Path] = set()
+    pages, sources = paths(), set[Path]()
     for path, out in pages.items():
         out.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix in (".md", ""):
@@ -53,6 +51,12 @@ def stage() -> None:
         out.write_text(f"# {path.name}\n\n`{path.relative_to(ROOT)}`\n\n{fenced(path)}\n", encoding="utf-8")
     for name, text in reference.pages().items():
         (STAGED / "reference" / name).write_text(text, encoding="utf-8")
+
+
+def paths() -> dict[Path, Path]:
+    """Every file that the site takes from the repository, and where it has it."""
+    pages = {path: STAGED / path.relative_to(DOCS) for path in sorted(DOCS.rglob("*")) if path.is_file()}
+    return pages | {ROOT / path: STAGED / name for path, name in ELSEWHERE.items()}
 
 
 def page(path: Path, pages: dict[Path, Path], sources: set[Path]) -> str:
@@ -79,17 +83,10 @@ def link(target: str, path: Path, pages: dict[Path, Path], sources: set[Path]) -
     name, hash_, anchor = target.partition("#")
     there = Path(os.path.normpath(path.parent / name))
     if not there.is_file():
-        generated = there.parent == DOCS / "reference" and there.name in ("commands.md", "configuration.md")
-        if not generated:
-            raise SystemExit(f"{path.relative_to(ROOT)}: links to {target}, which is not there")
-    if there in pages:
-        to = pages[there]
-    elif there.is_relative_to(DOCS):
-        to = STAGED / there.relative_to(DOCS)
-    else:
+        raise SystemExit(f"{path.relative_to(ROOT)}: links to {target}, which is not there")
+    if there not in pages:
         sources.add(there)
-        to = source_page(there)
-    return os.path.relpath(to, pages[path].parent) + hash_ + anchor
+    return os.path.relpath(pages.get(there, source_page(there)), pages[path].parent) + hash_ + anchor
 
 
 def source_page(path: Path) -> Path:
