@@ -112,7 +112,7 @@ def formula(match: re.Match[str]) -> str:
 def main() -> None:
     """Stage the pages and render them; a warning is an error."""
     stage()
-    command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict", "--config-file", ROOT / "mkdocs.yml"]
+    command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict", "--config-file", "mkdocs.yml"]
     sys.exit(subprocess.run(command, cwd=ROOT, check=False).returncode)
 
 

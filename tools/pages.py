@@ -158,7 +158,8 @@ def _redirected(words: list[str]) -> tuple[list[str], str | None, str | None]:
 
 def _regard(arguments: list[str], given: bytes) -> tuple[int, bytes, bytes]:
     """The exit code, stdout and stderr of a `regard` command."""
-    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    streams = io.BytesIO(), io.BytesIO()
+    out, err = (io.TextIOWrapper(stream, encoding="utf-8", write_through=True) for stream in streams)
     before = sys.argv, sys.stdin
     sys.argv, sys.stdin = arguments, io.TextIOWrapper(io.BufferedReader(io.BytesIO(given)), encoding="utf-8")
     code = 0
@@ -169,8 +170,7 @@ def _regard(arguments: list[str], given: bytes) -> tuple[int, bytes, bytes]:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
     finally:
         sys.argv, sys.stdin = before
-    streams = [stream.buffer.getvalue() for stream in (out, err)]  # type: ignore[attr-defined]
-    return code, streams[0], streams[1]
+    return code, streams[0].getvalue(), streams[1].getvalue()
 
 
 def _other(arguments: list[str], given: bytes) -> tuple[int, bytes, bytes]:

@@ -8,7 +8,7 @@ import dataclasses
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import FunctionType
 from typing import Any, get_type_hints
 
@@ -132,7 +132,8 @@ def _type(schema: Schema) -> str:
         return "nothing"
     bounds = (("minimum", "≥"), ("exclusiveMinimum", ">"), ("maximum", "≤"), ("exclusiveMaximum", "<"))
     limits = [f"{sign} {_number(schema[key])}" for key, sign in bounds if key in schema]
-    name = {"array": "list", "number": "number"}.get(schema.get("type", ""), schema.get("type", "any"))
+    kind = str(schema.get("type", "any"))
+    name = "list" if kind == "array" else kind
     return ", ".join([name, *limits])
 
 
@@ -353,8 +354,8 @@ def _code(text: str) -> str:
     return "`" + text.replace("|", "\\|") + "`"
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    lines = [head, tuple("---" for _ in head), *rows]
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
