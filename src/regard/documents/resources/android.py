@@ -78,7 +78,7 @@ def _marked(walk: Walk, element: Element) -> Iterator[Item]:
     for child in element.children:
         if isinstance(child, Text):
             yield from _texts(walk.raw(child))
-        elif isinstance(child, Other) or child.name.endswith("}g") or child.end == child.inner:
+        elif isinstance(child, Other) or child.name == "x1:g" or child.end == child.inner:
             yield Item(walk.raw(child), "point" if isinstance(child, Other) else "word")
         else:
             pair = f"{child.name} {child.start}"

@@ -13,6 +13,7 @@ from regard.errors import UserError
 
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"(\s*+:)?', re.DOTALL)
 _UNIT = re.compile(r"(?:\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|.)", re.DOTALL)
+_SPACE = re.compile(r"\s*")
 _LONE = re.compile("[\ud800-\udfff]")
 
 
@@ -46,12 +47,16 @@ def _meaning(unit: str) -> str:
 
 
 def _pieces(text: str, spelling: Spelling, kept: Counter[str]) -> Iterator[Piece]:
-    """Every string that no colon follows. A key that begins with @ describes another, as in .arb, and so its value."""
-    at, described = 0, False
+    """Every string that no colon follows. A key that begins with @ describes another, as in .arb, and its value stays."""
+    at = described = 0
     for found in _STRING.finditer(text):
-        if found[2]:
-            described = found[1].startswith("@")
-        elif not described:
+        if found.start() < described:
+            continue
+        if found[2] and found[1].startswith("@"):
+            begin = _SPACE.match(text, found.end())
+            assert begin is not None
+            described = json.JSONDecoder().raw_decode(text, begin.end())[1]
+        elif not found[2]:
             yield text[at : found.start(1)]
             yield from message(found[1], spelling, kept)
             at = found.end(1)

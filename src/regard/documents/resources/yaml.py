@@ -14,7 +14,9 @@ from regard.documents.resources.text_file import decoded, document
 from regard.documents.segment import Item, Piece, Segment, divided
 from regard.errors import UserError
 
-LARGEST = 8 << 20  # characters; its parser is slow
+LARGEST = 16 << 20  # characters
+DEEPEST = 100  # of brackets or dashes inside of each other; more take its parser long
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _SAFE = re.compile(r"[^\W\d_][\w .,;!?()'/-]*[\w.!?)]|[^\W\d_]")  # what is a string without quotes, wherever it stands
 _PLAIN = re.compile(r"[ \t]*+\r?\n[ \t]*+(?:\r?\n[ \t]*+)*+|.", re.DOTALL)
 _SINGLE = re.compile(rf"''|{_PLAIN.pattern}", re.DOTALL)
@@ -24,6 +26,7 @@ _DOUBLE = re.compile(
     re.DOTALL,
 )
 _MEANING = dict(zip('0abtnvfre"/\\N_LP \t', '\0\a\b\t\n\v\f\r\x1b"/\\\x85\xa0\u2028\u2029 \t', strict=True))
+_DASHES = re.compile(rf"(?:[-?:][ \t]+){{{DEEPEST}}}")
 _HEADER = re.compile(r"[|>][^\n]*\n")
 _BLOCK_LINE = re.compile(r"(?P<indent>[ \t]*+)(?P<said>[^\n]*?)(?P<end>[ \t\r]*+(?:\n|$))")
 _UNPRINTABLE = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
@@ -34,6 +37,8 @@ def read(content: bytes, name: str, languages: Languages) -> Document:
     text, mark, encoding = decoded(content, name)
     if len(text) > LARGEST:
         raise UserError(f"{name}: {len(text):,} characters, but YAML may have {LARGEST:,}; divide it")
+    if _depth(text) > DEEPEST or _DASHES.search(text):
+        raise UserError(f"{name}: nested more than {DEEPEST} deep; divide it")
     kept: Counter[str] = Counter()
     try:
         found = list(_pieces(text, kept))
@@ -46,13 +51,22 @@ def read(content: bytes, name: str, languages: Languages) -> Document:
     return document(name, found, mark, encoding, kept)
 
 
+def _depth(text: str) -> int:
+    """How deep brackets stand in each other, wherever they stand."""
+    deepest = depth = 0
+    for sign in re.findall(r"[\[\]{}]", text):
+        depth = depth + 1 if sign in "[{" else max(0, depth - 1)
+        deepest = max(deepest, depth)
+    return deepest
+
+
 def _pieces(text: str, kept: Counter[str]) -> Iterator[Piece]:
-    for _ in yaml.parse(text, Loader=yaml.SafeLoader):  # a file that is no YAML is refused whole
+    for _ in yaml.parse(text, Loader=LOADER):  # a file that is no YAML is refused whole
         pass
     resolver = yaml.SafeLoader("")
     key = tagged = False
     depth = at = 0
-    for token in yaml.scan(text, Loader=yaml.SafeLoader):
+    for token in yaml.scan(text, Loader=LOADER):
         if isinstance(token, yaml.TagToken):
             tagged = token.value != ("!!", "str")
             continue
