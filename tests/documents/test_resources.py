@@ -238,7 +238,7 @@ VALUE = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(VALUE, st.booleans(), st.sampled_from(ALL))
 def test_any_json(value: object, ascii_only: bool, translate: Translate) -> None:
     content = json.dumps(value, ensure_ascii=ascii_only, indent=1).encode("utf-8", "surrogatepass")
@@ -246,7 +246,7 @@ def test_any_json(value: object, ascii_only: bool, translate: Translate) -> None
     assert keys(json.loads(translated(content, "a.json", translate))) == keys(json.loads(content))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(VALUE, st.booleans(), st.sampled_from(['"', "'", "|", ">", None]), st.sampled_from(ALL))
 def test_any_yaml(value: object, flow: bool, style: str | None, translate: Translate) -> None:
     text = yaml.safe_dump(value, default_flow_style=flow, default_style=style, allow_unicode=True)
@@ -255,7 +255,7 @@ def test_any_yaml(value: object, flow: bool, style: str | None, translate: Trans
     assert keys(found) == keys(yaml.safe_load(text))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.text(max_size=60), st.sampled_from(["a.properties", "a.strings"]), st.sampled_from(ALL))
 def test_any_text(text: str, name: str, translate: Translate) -> None:
     content = (text + '\nkey = some words\n"key" = "more words";\n').encode("utf-8", "replace")

@@ -40,9 +40,8 @@ WORDS = Dialect(
     characters={"w:noBreakHyphen": "\u2011", "w:softHyphen": "\u00ad"},
     attributes={"wp:docPr": ("descr", "title"), "v:shape": ("alt",)},
 )
-_NOISE = re.compile(
-    r"""<w:(?:lang|noProof|webHidden)\b[^>]*/>|\sw:rsid\w*=(?:"[^"]*"|'[^']*')|<w:rPr>\s*</w:rPr>|<w:rPr/>"""
-)
+_NOISE = re.compile(r"""<w:(?:lang|noProof|webHidden)\b[^>]*/>|\sw:rsid\w*=(?:"[^"]*"|'[^']*')""")
+_NOTHING = re.compile(r"<w:rPr>\s*</w:rPr>|<w:rPr/>")
 _AFTER_BIDI = re.compile(  # the properties of a paragraph that the schema has after its direction
     r"<w:(?:adjustRightInd|snapToGrid|spacing|ind|contextualSpacing|mirrorIndents|suppressOverlap|jc|textDirection"
     r"|textAlignment|textboxTightWrap|outlineLvl|divId|cnfStyle|rPr|sectPr|pPrChange)\b|</w:pPr>"
@@ -79,7 +78,7 @@ def _words(target: str | None) -> Dialect:
         WORDS,
         hidden=_hidden,
         code=_code,
-        key=lambda opening: _NOISE.sub("", opening),
+        key=lambda opening: _NOTHING.sub("", _NOISE.sub("", opening)),
         paragraph=_from_the_right if turned else str,
         run=_run_from_the_right if turned else str,
     )

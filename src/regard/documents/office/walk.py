@@ -145,13 +145,13 @@ class Walk:
 
     def _head(self, element: Element) -> tuple[int, Sequence[Node]]:
         """Where an element's start tag ends with the properties that belong to it, and the children after it."""
-        head = element.inner
+        head, after = element.inner, 0
         for number, child in enumerate(element.children):
             if isinstance(child, Element) and child.name in self.dialect.properties:
-                head = child.end
+                head, after = child.end, number + 1
             elif not (isinstance(child, Text) and not child.text.strip() and self.dialect.texts):
-                return head, element.children[number:]
-        return head, ()
+                break
+        return head, element.children[after:]
 
     def _atoms(self, nodes: Sequence[Node], run: Run | None) -> Iterator[Atom]:
         for node in nodes:

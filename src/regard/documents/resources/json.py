@@ -47,7 +47,7 @@ def _meaning(unit: str) -> str:
 
 
 def _pieces(text: str, spelling: Spelling, kept: Counter[str]) -> Iterator[Piece]:
-    """Every string that no colon follows. A key that begins with @ describes another, as in .arb, and its value stays."""
+    """Every string that no colon follows. A key that begins with @ describes another, as in .arb: its value stays."""
     at = described = 0
     for found in _STRING.finditer(text):
         if found.start() < described:
