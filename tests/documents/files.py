@@ -15,7 +15,7 @@ ODF = " ".join(
     f'xmlns:{prefix}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
     for prefix, name in (
         ("office", "office"), ("text", "text"), ("table", "table"), ("draw", "drawing"), ("style", "style"),
-        ("fo", "xsl-fo-compatible"), ("svg", "svg-compatible"),
+        ("fo", "xsl-fo-compatible"), ("svg", "svg-compatible"), ("officeooo", "other"),
     )
 )  # fmt: skip
 

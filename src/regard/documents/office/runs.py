@@ -70,6 +70,10 @@ def _group(atoms: Sequence[Atom]) -> Iterator[Piece]:
         return
     partners = partners_of([_item(atom, number) for number, atom in enumerate(atoms)])
     start, stop = around(seen[0], seen[-1], len(atoms), partners)
+    while start and atoms[start - 1].kind == "syntax" and atoms[start].before is not None:
+        start -= 1  # with the whole run, so that none is left empty
+    while stop < len(atoms) and atoms[stop].kind == "syntax" and atoms[stop - 1].after is not None:
+        stop += 1
     yield _raw(atoms[:start])
     yield _segment(atoms[start:stop])
     yield _raw(atoms[stop:])
@@ -84,7 +88,7 @@ def _item(atom: Atom, number: int) -> Item:
 def _segment(atoms: Sequence[Atom]) -> Segment:
     texts = [atom for atom in atoms if atom.kind == "text"]
     weights: Counter[str] = Counter()
-    for atom in texts:
+    for atom in [atom for atom in texts if atom.before is None or atom.before.optional] or texts:
         weights[_key(atom.before)] += len(atom.text.strip())
     most = weights.most_common(1)[0][0]
     base = next(atom.before for atom in texts if _key(atom.before) == most)
