@@ -42,9 +42,8 @@ class Part:
 
 
 def _filled(text: str, inner: Sequence[str]) -> str:
-    while "\0" in text:
-        text = NEST.sub(lambda found: inner[int(found[1])], text)
-    return text
+    """A text with what is nested in it. Only XML nests, which has no \\0 of its own."""
+    return NEST.sub(lambda found: _filled(inner[int(found[1])], inner), text) if inner else text
 
 
 @dataclass

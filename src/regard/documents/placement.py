@@ -87,6 +87,8 @@ def unsure(source: str, marks: Sequence[Mark], target: str, pairs: Pairs | None)
     if pairs is None or _UNSPACED.search(source) or _UNSPACED.search(target):
         return True
     theirs, count = words(source), len(words(target))
+    if len(spans) * count > MOST_WORK:
+        return True
     starts, ends = [word.start for word in theirs], [word.end for word in theirs]
     origin = {there: here for here, there in pairs if there < count}
     for start, end in spans:
