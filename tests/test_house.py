@@ -17,7 +17,7 @@ ALLOWED: dict[str, set[str]] = {
     "model": set(),
     "train": {"data", "model"},
     "exchange": {"model", "text"},
-    "decode": {"model", "text", "exchange"},
+    "decode": {"documents", "model", "text", "exchange"},
     "evaluate": {"decode", "model", "data", "text"},
     "look": {"decode", "model", "text"},
     "serve": {"decode", "documents", "look", "model", "text"},
@@ -39,7 +39,7 @@ ALLOWED: dict[str, set[str]] = {
     },
 }
 DOORS = {("decode/translator.py", "look")}  # translator.look(text) opens the room below when it is called
-LIBRARIES: dict[str, set[str]] = {"text": {"sentencepiece"}, "documents": set()}  # rooms that may use no others
+LIBRARIES: dict[str, set[str]] = {"text": {"sentencepiece"}, "documents": {"yaml"}}  # rooms that may use no others
 CONCRETE = {"transformer", "recurrent", "convolutional", "stacked", "dilated", "feedforward"}
 
 

@@ -19,6 +19,7 @@ _PUBLIC = {
     "prepare": "regard.data.prepare",
     "load": "regard.decode.load",
     "load_parser": "regard.decode.load",
+    "translate_file": "regard.decode.document",
     "Options": "regard.decode.translator",
     "ParseOptions": "regard.decode.parser",
     "Sampling": "regard.decode.sampling",
