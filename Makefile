@@ -1,31 +1,41 @@
 PYTHON ?= python3
 BIN := .venv/bin
+DEMO := .venv/.demo
 READY := .venv/.ready
-EXTRAS := benchmark,demo,dev,korean,onnx,paper,serve,tensorboard
+EXTRAS := benchmark,demo,dev,docs,korean,onnx,paper,serve,tensorboard
 
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-# The tests of pages need a Chromium, and are skipped where there is none: Debian's, if it may be installed here, and a font for Hangul.
+# The tests of pages need a Chromium, and are skipped where there is none: Debian's, if it may be installed here, and a font
+# for Hangul. It is the one thing that goes outside of .venv, so it is announced.
 define CHROMIUM
 command -v chromium > /dev/null || { test "$$(id -u)" = 0 && command -v apt-get > /dev/null && \
+  echo 'Installing outside of .venv, with apt-get, for the tests of pages: chromium, fonts-nanum.' && \
   { apt-get update; DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends chromium fonts-nanum; } > /dev/null 2>&1; } || \
   echo 'There is no Chromium here, so the tests of pages will be skipped; install one and they will run.'
 endef
 
-.PHONY: setup demo test test-slow check format clean
+.PHONY: setup demo test test-slow check format coverage docs outputs pictures wheel hooks clean
 
 setup: $(READY)
 
-# torch first and alone: pip then takes its pinned build, whatever the others would have asked for.
-$(READY): pyproject.toml constraints.txt
+# What the demo needs, and nothing else. torch first and alone: pip then takes its pinned build, whatever the others would
+# have asked for.
+$(DEMO): pyproject.toml constraints.txt
+	@echo 'Installing into .venv: torch, and what the demo and the server need.'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet torch
-	$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS)]'
+	$(BIN)/python -m pip install --quiet --editable '.[demo,serve]'
+	@touch $(DEMO)
+
+$(READY): $(DEMO)
 	@$(CHROMIUM)
+	@echo 'Installing into .venv: tools for tests, checks, benchmarks and documentation.'
+	$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS)]'
 	@touch $(READY)
 
-demo: setup
+demo: $(DEMO)
 	$(BIN)/regard demo
 
 test: setup
@@ -44,5 +54,24 @@ format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+coverage: setup
+	$(BIN)/python -m pytest -n 2 -m 'not slow' --cov --cov-report=term:skip-covered --cov-report=html
+
+docs: setup
+	$(BIN)/python tools/build_site.py
+
+# Runs the tutorial and the guides as a reader would (half an hour on two cores), and writes what they print into the pages.
+outputs: setup
+	$(BIN)/python tools/pages.py build/outputs
+
+pictures: setup
+	$(BIN)/python tools/pictures.py
+
+wheel: setup
+	$(BIN)/hatchling build
+
+hooks: setup
+	$(BIN)/pre-commit install
+
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* htmlcov build dist site .cache

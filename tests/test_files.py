@@ -83,6 +83,15 @@ def test_a_new_directory_has_one_writer(tmp_path: Path) -> None:
     assert (tmp_path / "d" / "x").read_text() == "mine" and names(tmp_path) == ["d"]
 
 
+def test_a_new_directory_is_not_made_where_a_link_leads_to_nothing(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("absent")
+    with (
+        pytest.raises(UserError, match="link: is a link to absent, which does not exist"),
+        new_directory(tmp_path / "link"),
+    ):
+        raise AssertionError("no work is done for it")
+
+
 def test_json(tmp_path: Path) -> None:
     write_json(tmp_path / "j", {"말": [1, None]})
     assert read_json(tmp_path / "j") == {"말": [1, None]}

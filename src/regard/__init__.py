@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from regard.search.sampling import Sampling as Sampling
     from regard.text.normalise import normalise as normalise
     from regard.text.subwords import Subwords as Subwords
+    from regard.translate.document import translate_file as translate_file
     from regard.translate.load import load as load
     from regard.translate.load import load_parser as load_parser
     from regard.translate.parser import ParseOptions as ParseOptions
@@ -45,6 +46,7 @@ _PUBLIC = {
     "preset": "regard.config.presets",
     "save_model": "regard.saved.saved_model",
     "train": "regard.api",
+    "translate_file": "regard.translate.document",
 }
 
 __all__ = ["__version__", *_PUBLIC]  # noqa: PLE0604

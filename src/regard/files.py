@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -64,17 +64,28 @@ def write_json(path: Path, value: Any) -> None:
     write_bytes(path, (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode())
 
 
-def read_json(path: Path) -> Any:
-    """Read a description that regard wrote; what cannot be one is a UserError with its name."""
+def read_bytes(path: Path, most: int) -> bytes:
+    """Read a file of at most so many bytes; a longer one, a pipe or a device is a UserError."""
     try:
-        if path.stat().st_size > JSON_LIMIT:
-            raise UserError(f"{path}: {path.stat().st_size:,} bytes is too large for a description; restore the file")
-        return json.loads(path.read_text(encoding="utf-8"))
+        if path.exists() and not path.is_file():
+            raise UserError(f"{path}: is no file; restore it from a copy")
+        with path.open("rb") as file:
+            content = file.read(most + 1)
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; is {path.parent} the folder you meant?") from None
     except NotADirectoryError:
         raise UserError(f"{path.parent}: is a file where a folder is expected") from None
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+    if len(content) > most:
+        raise UserError(f"{path}: more than {most:,} bytes, which is too large; restore it from a copy")
+    return content
+
+
+def read_json(path: Path) -> Any:
+    """Read a description that regard wrote; what cannot be one is a UserError with its name."""
+    content = read_bytes(path, JSON_LIMIT)
+    try:
+        return json.loads(content.decode())
+    except (ValueError, RecursionError) as error:  # ValueError: no JSON, no UTF-8, a number of thousands of digits
         raise UserError(f"{path}: not valid JSON ({error}); restore the file or make it again") from None
 
 
@@ -103,18 +114,33 @@ def _is_entry(entry: Any) -> bool:
     return isinstance(entry, dict) and isinstance(entry.get("size"), int) and isinstance(entry.get("sha256"), str)
 
 
-def check_manifest(directory: Path, *, contents: bool = True) -> None:
-    """Raise UserError unless every file is there with the size, and if `contents` with the bytes, of the manifest."""
+def read_manifest(directory: Path) -> dict[str, Any]:
+    """The size and SHA-256 of every file below a directory, as they were recorded."""
     manifest = read_json(directory / MANIFEST)
     entries = manifest.get("files") if isinstance(manifest, dict) else None
-    if not isinstance(entries, dict) or not all(_is_entry(entry) for entry in entries.values()):
+    if not isinstance(entries, dict) or not entries or not all(map(_is_entry, entries.values())):
         raise UserError(f"{directory / MANIFEST}: does not list any files; restore the folder from a copy")
+    return entries
+
+
+def check_manifest(directory: Path, *, contents: bool = True, needed: Collection[str] = ()) -> None:
+    """Raise UserError unless every file is there with the size, and if `contents` with the bytes, of the manifest.
+
+    The `needed` ones must be listed.
+    """
+    entries = read_manifest(directory)
+    if missing := sorted(set(needed) - set(entries)):
+        raise UserError(f"{directory / MANIFEST}: does not list {missing[0]}; restore the folder from a copy")
     for name, entry in entries.items():
         path = directory / name
         if Path(name).is_absolute() or ".." in Path(name).parts:
-            raise UserError(f"{directory / MANIFEST}: names a file outside its folder ({name}); do not use this folder")
-        if not path.is_file():
-            raise UserError(f"{path}: missing, though the manifest lists it; restore the folder from a copy")
+            raise UserError(
+                f"{directory / MANIFEST}: names a file outside its folder ({name[:200]}); do not use this folder"
+            )
+        if not _is_file(path):
+            raise UserError(
+                f"{directory / name[:200]}: missing, though the manifest lists it; restore the folder from a copy"
+            )
         if path.stat().st_size != entry["size"]:
             raise UserError(
                 f"{path}: {path.stat().st_size:,} bytes where the manifest says {entry['size']:,}; "
@@ -122,6 +148,13 @@ def check_manifest(directory: Path, *, contents: bool = True) -> None:
             )
         if contents and sha256(path) != entry["sha256"]:
             raise UserError(f"{path}: its bytes differ from the manifest's checksum; restore it from a copy")
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that no system takes
+        return False
 
 
 @contextmanager

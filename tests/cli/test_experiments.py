@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.test_train import regard
+from tests.support.command import regard
 from typer.testing import CliRunner
 
 from regard.cli.main import app

@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.test_train import data, regard  # noqa: F401
-from tests.support.command import Run
+from tests.support.command import Run, regard
 
 from regard.train.log import records
 
@@ -15,7 +14,7 @@ STEPS = ["train.batch_tokens=200", "train.checkpoint_every=2", "train.steps=4", 
 @pytest.mark.parametrize("name", ["lstm-attention", "gru", "rnn-additive", "convs2s", "bytenet", "feedforward"])
 def test_train_translate_evaluate_and_score(
     name: str,
-    data: Path,  # noqa: F811
+    data: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

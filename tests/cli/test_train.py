@@ -11,42 +11,13 @@ from pathlib import Path
 
 import pytest
 import sacrebleu
-from typer.testing import CliRunner
+from tests.support.command import regard, small
 
-from regard.cli.main import app
 from regard.errors import Interrupted, UserError
 from regard.files import sha256
 from regard.saved.bundled import located
 from regard.train.log import records
 from regard.train.step import Update
-
-SMALL = [
-    "model.d_model=16", "model.d_ff=16", "model.heads=2", "model.encoder_layers=1", "model.decoder_layers=1",
-    "train.batch_tokens=200", "train.checkpoint_every=5", "train.log_every=5", "train.steps=10", "train.average_last=2",
-]  # fmt: skip
-
-
-def small(*more: str) -> list[str]:
-    return [word for setting in (*SMALL, *more) for word in ("--set", setting)]
-
-
-def regard(*arguments: str) -> str:
-    done = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
-    assert done.exit_code == 0, done.stderr
-    return done.stdout
-
-
-@pytest.fixture(scope="session")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("pairs")
-    lines = [f"number {n}\t{n} 번 {chr(0x1F600 + n % 40)}" for n in range(300)]
-    (folder / "train.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (folder / "valid.tsv").write_text("\n".join(lines[:20]) + "\n", encoding="utf-8")
-    regard(
-        "prepare", "--train", str(folder / "train.tsv"), "--valid", str(folder / "valid.tsv"), "--vocabulary", "330",
-        "--from", "en", "--to", "ko", "--cores", "1", "--out", str(folder / "data"),
-    )  # fmt: skip
-    return folder / "data"
 
 
 def test_train_average_and_runs(data: Path, tmp_path: Path) -> None:
@@ -252,6 +223,20 @@ def test_going_on_after_fresh(data: Path, tmp_path: Path, monkeypatch: pytest.Mo
         regard(*common)
     with pytest.raises(Interrupted, match=r"again to go on \(without --fresh, which would start over\)$"):
         regard(*common, "--fresh")
+
+
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM])
+def test_a_signal_before_training_begins(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    def while_it_opens(_: Path) -> None:
+        signal.raise_signal(number)
+
+    monkeypatch.setattr("regard.data.prepared.Prepared.open", while_it_opens)
+    before = signal.getsignal(number)
+    with pytest.raises(Interrupted, match=f"x: stopped by {number.name} while no step was under way.*again") as caught:
+        regard("train", "--preset", "tiny", "--data", str(data), "--out", str(tmp_path / "x"), *small())
+    assert caught.value.code == 75 and signal.getsignal(number) == before and not (tmp_path / "x").exists()
 
 
 def signalled(asked: Callable[[], bool]) -> Update:

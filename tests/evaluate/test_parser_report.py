@@ -1,6 +1,6 @@
 """What is told of parses."""
 
-from tests.decode.test_parser import saved_parser  # noqa: F401
+from tests.translate.test_parser import saved_parser  # noqa: F401
 
 from regard.evaluate.parser_report import ParserReport, figures, measure_parser
 from regard.saved.saved_model import Saved

@@ -1,15 +1,21 @@
 """What tests/cli/test_train.py, where BLEU in training is that of `regard evaluate`, does not show: its mistakes."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.decode.test_translator import Echo
+from tests.support.models import sentences
 
 from regard.config.data import CorpusConfig, PrepareConfig
 from regard.config.run import Config
 from regard.data.prepare import prepare
-from regard.data.prepared import Prepared
+from regard.data.prepared import Prepared, RawPair
 from regard.errors import UserError
-from regard.evaluate.validator import bleu_validator
+from regard.evaluate.validator import bleu_validator, translated
+from regard.saved.saved_model import Saved
+from regard.text.subwords import Subwords
+from regard.translate.translator import Translator
 
 
 def prepared(folder: Path, *valid: str, **values: object) -> Prepared:
@@ -32,3 +38,22 @@ def test_a_validation_set_without_a_language(tmp_path: Path) -> None:
 def test_no_validation_set(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="valid.jsonl: missing, .*--valid"):
         bleu_validator(prepared(tmp_path), Config(), {})
+
+
+def test_trees_have_no_bleu(tmp_path: Path) -> None:
+    data = prepared(tmp_path, "valid")
+    bleu_validator(data, Config(), {})
+    data.config = data.config.model_copy(update={"task": "parsing"})
+    with pytest.raises(UserError, match="is for parsing, but train.bleu is for translation; unset it"):
+        bleu_validator(data, Config(), {})
+
+
+def test_each_pair_is_translated_into_the_language_of_its_tag(saved: Saved) -> None:
+    """In the order in which they come, each with its tag before it."""
+    tagged, echo = Subwords.train(sentences(), 400, tags=("<2de>", "<2ko>")), Echo()
+    both = Translator(replace(saved, languages=(None, None), subwords={"subwords.model": tagged.content}), echo)
+    tags = ["<2de>", "<2de>", "<2ko>", "<2de>"]
+    pairs = [RawPair(f"text {number}", "", tag) for number, tag in enumerate(tags)]
+    assert translated(both, pairs) == [pair.source for pair in pairs]
+    said = {tagged.decode(ids): ids[0] for ids in echo.asked}
+    assert [said[pair.source] for pair in pairs] == [tagged.tag(tag) for tag in tags]

@@ -158,6 +158,18 @@ def test_limits(make: Make) -> None:
     assert len(capped[0][0].tokens) <= 3
 
 
+@pytest.mark.parametrize("longest", [None, 3])
+def test_what_never_wants_to_end_is_as_long_as_its_limit(longest: int | None) -> None:
+    model, sources = Scripted(lambda _: [0.0, 0.0, 0.0, -90.0, 0.0, 0.0]), padded([[], [5] * 3])
+    config = settings(beam=2, extra_length=2)
+    limits = [2, 5] if longest is None else [2, 3]
+    found = beam_search(model, sources, config, longest=longest)
+    assert [len(best.tokens) for best, *_ in found] == limits
+    assert [len(one.tokens) for one in greedy_search(model, sources, config, longest=longest)] == limits
+    required = required_search(model, sources, config, [(), ()], longest=longest)
+    assert [len(best.tokens) for best, *_ in required] == limits
+
+
 def test_reserved_tokens_are_never_proposed(make: Make) -> None:
     model = make(4)
     model.projection_VD[[PAD, UNK, BOS]] = model.projection_VD[5:6] * 3  # as attractive as can be

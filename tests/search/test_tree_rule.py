@@ -1,5 +1,6 @@
 """The constrained search: always one tree over exactly the words, and the best there is."""
 
+import re
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -165,6 +166,8 @@ def test_depth_and_runs_of_brackets_are_bounded() -> None:
         depth += {"open": 1, "word": 0, "close": -1}[kind]
         deepest = max(deepest, depth)
     assert MOST_IN_A_ROW < deepest <= DEEPEST
+    runs = re.findall("o+", "".join("o" if SYMBOLS[token].startswith("(") else "." for token in tokens))
+    assert max(map(len, runs)) == MOST_IN_A_ROW
 
 
 def test_symbols_without_their_counterpart_are_never_used() -> None:

@@ -116,7 +116,7 @@ def test_no_more_is_accepted_than_can_be_answered_in_time() -> None:
 
 def test_what_takes_longer_by_itself_is_background_work() -> None:
     """It is accepted, but not too much of it, and keeps nobody waiting."""
-    batcher = Batcher(1, Settings(answer_seconds=0.2, join_seconds=0.0, documents=1), Metrics())
+    batcher = Batcher(1, Settings(answer_seconds=0.2, join_seconds=0.0), Metrics())
     engine = Slow(Echo())
     with ThreadPoolExecutor(4) as threads:
         for number in range(5):

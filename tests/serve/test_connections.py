@@ -30,11 +30,11 @@ def idle(served: Running, number: int, source: str = "127.0.0.1") -> Iterator[li
 def answered(served: Running, message: bytes, source: str = "127.0.0.1") -> bytes:
     """All that is sent until the connection is closed, or reset."""
     answer = b""
-    with socket.create_connection(("127.0.0.1", served.port), 30, source_address=(source, 0)) as connection:
-        with suppress(ConnectionError):
-            connection.sendall(message)
-            while part := connection.recv(1 << 16):
-                answer += part
+    connected = socket.create_connection(("127.0.0.1", served.port), 30, source_address=(source, 0))
+    with connected as connection, suppress(ConnectionError):
+        connection.sendall(message)
+        while part := connection.recv(1 << 16):
+            answer += part
     return answer
 
 

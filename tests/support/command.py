@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
-from regard.cli.main import main
+from regard.cli.main import app, main
 from regard.config.run import Config
 from regard.saved.saved_model import Saved, save_model
 
@@ -20,6 +21,22 @@ def folder(saved: Saved, tmp_path_factory: pytest.TempPathFactory) -> Path:
         path, saved.model, Config(model=saved.config, decode=saved.decode), saved.subwords, languages=("en", "de")
     )
     return path
+
+
+SMALL = [
+    "model.d_model=16", "model.d_ff=16", "model.heads=2", "model.encoder_layers=1", "model.decoder_layers=1",
+    "train.batch_tokens=200", "train.checkpoint_every=5", "train.log_every=5", "train.steps=10", "train.average_last=2",
+]  # fmt: skip
+
+
+def small(*more: str) -> list[str]:
+    return [word for setting in (*SMALL, *more) for word in ("--set", setting)]
+
+
+def regard(*arguments: str) -> str:
+    done = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert done.exit_code == 0, done.stderr
+    return done.stdout
 
 
 class Run:

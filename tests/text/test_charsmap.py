@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import pytest
 from sentencepiece import SentencePieceTrainer
 
+from regard.text import charsmap as module
 from regard.text.charsmap import MOST_MATCHES, sound
 from regard.text.protobuf import fields
 
@@ -42,12 +43,12 @@ def test_real_rules_are_sound(rule: str) -> None:
     assert sound(compiled(rule))
 
 
-def built(units: Iterable[tuple[int, int]], replacements: bytes = b"x\0") -> bytes:
-    """A trie of 512 units, of which some are given; no label leads to the others."""
-    trie = [VALUE] * 512
+def built(units: Iterable[tuple[int, int]], replacements: bytes = b"x\0", size: int = 512) -> bytes:
+    """A trie of so many units, of which some are given; no label leads to the others."""
+    trie = [VALUE] * size
     for index, unit in units:
         trie[index] = unit
-    content = struct.pack("<512I", *trie)
+    content = struct.pack(f"<{size}I", *trie)
     return struct.pack("<I", len(content)) + content + replacements
 
 
@@ -98,3 +99,17 @@ def test_no_rule_is_longer_than_sentencepiece_takes_matches() -> None:
 def test_cut_rules_are_unsound(nfkc: bytes) -> None:
     assert sound(nfkc)
     assert not sound(nfkc[:-1]) and not sound(nfkc[:1000]) and not sound(b"\xff" + nfkc[1:])
+
+
+def test_every_label_stays_inside() -> None:
+    """A place inside is not enough: from it a text's next byte, whichever, leads on to the place XOR that byte."""
+    assert sound(built(RULE, size=512))
+    assert not sound(built(RULE, size=511)) and not sound(built(RULE, size=400))
+
+
+def test_rules_are_no_larger_than_they_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    charsmap = built(RULE)
+    monkeypatch.setattr(module, "LARGEST", len(charsmap))
+    assert sound(charsmap)
+    monkeypatch.setattr(module, "LARGEST", len(charsmap) - 1)
+    assert not sound(charsmap)

@@ -4,7 +4,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.text.conftest import any_text
 
@@ -40,6 +40,8 @@ def test_empty_and_identical(pair: tuple[str, str], expected: str | None) -> Non
 
 @settings(deadline=None)
 @given(st.integers(1, 300), st.integers(1, 300), st.sampled_from([1.0, 1.5, 2.0, 4.0, 9.0]))
+@example(1, 12, 2.0)  # 22 / 11
+@example(13, 1, 2.0)
 def test_length_ratio_is_the_formula(source: int, target: int, limit: float) -> None:
     ratio = (max(source, target) + 10) / (min(source, target) + 10)
     expected = filters.RATIO if ratio > limit else None

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.text.conftest import any_text
 
-from regard.text.normalise import _HIDDEN_MARKS, _STRIDE, Form, normalise
+from regard.text.normalise import _HIDDEN_MARKS, _STRIDE, JOINER, LONGEST_RUN, Form, normalise
 
 FORMS: tuple[Form, ...] = ("NFC", "NFKC")
 forms = st.sampled_from(FORMS)
@@ -136,3 +136,18 @@ def test_time_is_linear(text: str, form: Form) -> None:
     start = time.perf_counter()
     normalise(text, form)
     assert time.perf_counter() - start < 1  # a quadratic sort of 200,000 takes minutes
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFKC"])
+def test_marks_that_a_letter_brings_along_count_in_a_run(form: Form) -> None:
+    """ǖ is u with two marks: 28 more may follow it, and a joiner stands before the next."""
+    for following in (28, 29, 40):
+        found = unicodedata.normalize("NFKD", normalise("ǖ" + "\u0323" * following, form))
+        runs = re.findall("[\u0308\u0304\u0323]+", found)
+        assert sum(map(len, runs)) == 2 + following
+        assert max(map(len, runs)) == LONGEST_RUN == 30
+        assert (JOINER in found) == (following > 28)
+
+
+def test_noncharacters_end_where_letters_begin() -> None:
+    assert normalise("\ufdcf \ufdd0 \ufdef \ufdf0") == "\ufdcf \ufffd \ufffd \ufdf0"

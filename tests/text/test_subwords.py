@@ -394,3 +394,37 @@ def test_a_spoiled_model_is_refused_or_works(subwords: Subwords, tmp_path: Path)
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert int(done.stdout) > 1500
+
+
+@pytest.mark.parametrize(("at", "byte"), [(2, 0x12), (9, 0x1D), (14, 0x20)])
+def test_each_part_of_a_piece_is_where_it_belongs(subwords: Subwords, at: int, byte: int) -> None:
+    """The first piece is 0A length, 0A length <pad>, 15 float, 18 type; another key in any place is another field."""
+    content = bytearray(subwords.content)
+    assert content[4:9] == b"<pad>" and (content[2], content[9], content[14]) == (0x0A, 0x15, 0x18)
+    content[at] = byte
+    with pytest.raises(UserError, match="a piece has an unknown part"):
+        Subwords.from_bytes(bytes(content), "damaged")
+
+
+def test_a_length_is_one_byte(subwords: Subwords) -> None:
+    """From 128 on protobuf takes two bytes for it, and would read another length than we do."""
+    long = b"\x0a" + bytes([130]) + b"\x0a" + bytes([123]) + b"x" * 123 + b"\x15" + b"\0" * 4
+    with pytest.raises(UserError, match="a piece has an unknown part"):
+        Subwords.from_bytes(long + subwords.content, "damaged")
+
+
+def test_a_source_that_fails_at_its_end_is_not_learned_from(sentences: list[str]) -> None:
+    """What came before would be enough for a vocabulary; its failure is what is raised."""
+
+    def failing() -> Iterator[str]:
+        yield from sentences
+        raise LookupError("the rest is lost")
+
+    Subwords.train(sentences, SIZE)
+    with pytest.raises(LookupError, match="the rest is lost"):
+        Subwords.train(failing(), SIZE)
+
+
+def test_numbers_are_spelt_figure_by_figure(sentences: list[str]) -> None:
+    learned = Subwords.train([*sentences, *["the year 1984"] * 500], SIZE)
+    assert learned.pieces(learned.encode(["1984"])[0])[-4:] == ["1", "9", "8", "4"]

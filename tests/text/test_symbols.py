@@ -6,7 +6,7 @@ import pytest
 
 from regard.config.special_tokens import BOS, EOS, PAD, UNK
 from regard.errors import UserError
-from regard.text.symbols import MOST, Symbols
+from regard.text.symbols import LARGEST_FILE, MOST, Symbols
 
 LINES = ["(S (NP DT NN )NP (VP VBD )VP )S", "(S , 명사 )S"]
 
@@ -30,6 +30,17 @@ def test_a_damaged_file_is_told(content: bytes, tmp_path: Path) -> None:
         Symbols.load(tmp_path / "s")
     with pytest.raises(UserError, match="no such file"):
         Symbols.load(tmp_path / "t")
+
+
+def test_sizes_are_bounded() -> None:
+    for content in (b"x" * (LARGEST_FILE + 1), "".join(f"{n}\n" for n in range(MOST + 1)).encode()):
+        with pytest.raises(UserError, match="too large for the symbols of trees"):
+            Symbols(content, "here")
+    assert Symbols("".join(f"{n}\n" for n in range(MOST)).encode(), "here").size == MOST + 4
+
+
+def test_no_line_spells_a_reserved_token() -> None:
+    assert Symbols.learn(LINES).encode(["<s> </s> <pad> <unk>"]) == [[UNK] * 4]
 
 
 def test_what_is_no_treebank_is_told() -> None:

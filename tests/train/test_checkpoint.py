@@ -184,6 +184,14 @@ def test_mean_and_the_regular_ones(tmp_path: Path) -> None:
     assert weights["a"].tolist() == [8.0] * 3 and used == [4, 8, 12]
 
 
+def test_a_mean_is_summed_in_float64(tmp_path: Path) -> None:
+    """In float32, 2^24 + 1 is 2^24."""
+    for step, value in enumerate((2.0**24, 1.0, 1.0), 1):
+        checkpoint.save(tmp_path, Progress(step=step), {"a": torch.tensor([value])}, {}, BELONGINGS)
+    weights, _ = checkpoint.mean(tmp_path, [1, 2, 3], fail)
+    assert weights["a"].item() == (2**24 + 2) / 3
+
+
 def test_a_foreign_checkpoint_is_refused(tmp_path: Path) -> None:
     put(tmp_path, 1)
     path = checkpoint.folder(tmp_path, 1)

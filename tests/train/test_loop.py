@@ -1,5 +1,6 @@
 """Runs: they learn, go on where they were, and end with the same bits however they were stopped."""
 
+import errno
 import json
 import math
 import os
@@ -601,6 +602,94 @@ def test_a_run_that_is_not_finite_stops_before_any_harm(
     assert [record["step"] for record in skipped] == [6, 7, 8]
     assert all(len(record["pairs"]) > 0 for record in skipped) and len(watcher.warnings) == 3
     assert checkpoint.steps(tmp_path / "run" / "checkpoints") == [4]
+
+
+@pytest.mark.parametrize("rate", [1000.0, 10.0])
+def test_a_run_that_diverges_ends_with_a_sentence(config: Config, data: Prepared, tmp_path: Path, rate: float) -> None:
+    config = settle(changed(config, peak_rate=rate), data)
+    with pytest.raises(Failed, match="diverged: at step [0-9]+ the training loss is .*lower learning rate"):
+        train(config, data, tmp_path / "run")
+    assert not (tmp_path / "run" / "model").exists()
+
+
+def test_a_last_validation_that_is_no_number_ends_with_a_sentence(
+    config: Config, data: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = iter([3.0, math.nan])
+    monkeypatch.setattr("regard.train.loop.validation_losses", lambda *_: (next(found),) * 2)
+    with pytest.raises(
+        Failed, match="diverged: at step 8 the validation loss is nan .*the checkpoint of step 4 is intact"
+    ):
+        train(settle(changed(config, steps=8), data), data, tmp_path / "run")
+
+
+def test_a_link_to_nothing_is_refused_before_the_first_step(config: Config, data: Prepared, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("absent")
+    with pytest.raises(UserError, match="link: is a link to absent, which does not exist; mount that disk or make"):
+        train(settle(config, data), data, tmp_path / "link")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "checkpoints").symlink_to(tmp_path / "disk")
+    with pytest.raises(UserError, match="checkpoints: is a link to .*disk, which does not exist"):
+        train(settle(config, data), data, tmp_path / "run")
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match="file: is a file; choose another --out"):
+        train(settle(config, data), data, tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("number", "sentence"),
+    [(errno.EROFS, "mount it for writing, or choose"), (errno.EACCES, "change the permissions there, or choose")],
+)
+def test_a_place_that_may_not_be_written(
+    config: Config, data: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, sentence: str
+) -> None:
+    def closed(*_: Any, **__: Any) -> None:
+        raise OSError(number, os.strerror(number), "run")
+
+    monkeypatch.setattr("os.mkdir", closed)
+    with pytest.raises(UserError, match=f"run: {os.strerror(number)}; {sentence} another place"):
+        train(settle(config, data), data, tmp_path / "run")
+
+
+@pytest.mark.parametrize("log_every", [1, 100], ids=["at a line of the log", "at a checkpoint"])
+def test_a_run_that_is_moved_under_way(
+    unbroken: Path, config: Config, data: Prepared, tmp_path: Path, log_every: int
+) -> None:
+    run, away = tmp_path / "run", tmp_path / "away"
+
+    class Mover(Silence):
+        def step(self, number: int, update: Update) -> None:
+            if number == 6:
+                run.rename(away)
+
+    moved = settle(changed(config, log_every=log_every), data)
+    with pytest.raises(
+        Failed, match="(was|what was) removed.* moved.* under way.* run the same command again to go on"
+    ):
+        train(moved, data, run, observer=Mover())
+    assert not run.exists(), "nothing is made where the run is not any more"
+    away.rename(run)
+    train(moved, data, run)
+    assert sha256(run / "model/model.safetensors") == sha256(unbroken / "model/model.safetensors")
+
+
+def test_a_run_that_skipped_a_step_goes_on_with_the_same_bits(
+    config: Config, data: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Adam counts the steps that were taken, and goes on counting them."""
+    plain = Trainer._gradients
+
+    def broken(self: Trainer, step: Any, number: int) -> tuple[float, float]:
+        loss, nll = plain(self, step, number)
+        return (float("nan"), nll) if number == 2 else (loss, nll)
+
+    monkeypatch.setattr(Trainer, "_gradients", broken)
+    config = settle(changed(config, steps=8), data)
+    train(config, data, tmp_path / "whole")
+    with pytest.raises(Interrupted):
+        train(config, data, tmp_path / "stopped", observer=Watcher(stop_at=4))
+    train(config, data, tmp_path / "stopped")
+    assert len({sha256(tmp_path / name / "model" / "model.safetensors") for name in ("whole", "stopped")}) == 1
 
 
 def test_fine_tuning_begins_with_the_weights(unbroken: Path, config: Config, data: Prepared, tmp_path: Path) -> None:

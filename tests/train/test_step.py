@@ -127,6 +127,15 @@ def test_moving_average(config: Config, data: Prepared) -> None:
     assert all(torch.equal(shown[name], tensor) for name, tensor in trainer.evaluated_weights().items())
 
 
+def test_a_moving_average_begins_with_the_weights_that_are_fine_tuned(config: Config, data: Prepared) -> None:
+    config = still(config, data, moving_average=0.75)
+    trainer = Trainer(config.model, config.train, ALONE)
+    given = {name: torch.randn_like(weight) for name, weight in trainer.weights().items()}
+    trainer.begin_with(given)
+    assert all(torch.equal(weight, given[name]) for name, weight in trainer.weights().items())
+    assert all(torch.equal(weight, given[name]) for name, weight in trainer.evaluated_weights().items())
+
+
 def test_what_is_random_depends_on_the_place_alone(config: Config, data: Prepared) -> None:
     """Dropout of a step is the same whatever was drawn before it, and differs from step to step."""
     config = settle(config, data)
@@ -137,6 +146,16 @@ def test_what_is_random_depends_on_the_place_alone(config: Config, data: Prepare
         torch.rand(noise)
         losses.append(trainer.update(first, number).loss)
     assert losses[0] == losses[1] != losses[2]
+
+
+def test_the_seed_of_the_run_decides_what_is_dropped(config: Config, data: Prepared) -> None:
+    config = settle(config, data)
+    first, losses = steps(config, data, 1)[0], []
+    for seed in (1, 2):
+        trainer = Trainer(config.model, config.train, ALONE)  # the same weights
+        trainer.config = config.train.model_copy(update={"seed": seed})
+        losses.append(trainer.update(first, 1).loss)
+    assert losses[0] != losses[1]
 
 
 def twins(step: Step, rows: int, batches: int) -> Step:

@@ -7,6 +7,7 @@ from regard.model.seq2seq import Seq2Seq
 from regard.model.transformer import Transformer
 from regard.train.loss import smoothed_cross_entropy
 from regard.translate.alignment import cross_attention, word_alignment
+from regard.translate.words import words
 
 CONFIG = model_config(
     vocabulary=24, encoder_layers=1, decoder_layers=2, d_model=32, d_ff=32, heads=2, d_k=16, d_v=16, dropout=0.0
@@ -66,3 +67,8 @@ def test_words_from_pieces() -> None:
     assert word_alignment(torch.zeros(0, 3), ["▁한", "국", "▁사람"], []) == ()
     attention_TS[0] = 0.0
     assert word_alignment(attention_TS, ["▁한", "국", "▁사람"], ["▁person", "▁Kore", "an"]) == ((0, 1),)
+
+
+def test_a_word_begins_at_a_mark_and_at_the_beginning() -> None:
+    assert words(["no", "▁mark", "s", "▁", "at"]) == [0, 1, 1, 2, 2]
+    assert words(["▁mark", "s"]) == [0, 0] and words([]) == []

@@ -145,7 +145,7 @@ def test_what_ctranslate2_refuses(folder: Path) -> None:
     export_ctranslate2(folder, export, "float32")
     (export / "model.bin").write_bytes((export / "model.bin").read_bytes()[:1000])
     write_manifest(export)
-    with pytest.raises(UserError, match="CTranslate2 can't load it"):
+    with pytest.raises(UserError, match="not a model that CTranslate2 wrote .it is cut.; export the model again"):
         load(folder)
 
 

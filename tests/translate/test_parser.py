@@ -168,6 +168,7 @@ def test_learned_positions_limit_what_is_parsed(saved_parser: Saved) -> None:
     config = saved_parser.config.model_copy(update={"positions": "learned", "max_length": 12})
     parser = Parser(replace(saved_parser, config=config, model=build(config).eval()))
     assert [one.too_long for one in parser.parse(["a b", "a " * 9, "a " * 10])] == [False, False, True]
+    assert parser.parse("뷁" * 5).too_long, "one word, of more bytes than there are positions"
 
 
 def test_joints_are_parted_if_the_model_knows_their_tag(parser: Parser, saved_parser: Saved) -> None:

@@ -91,3 +91,24 @@ def test_time_is_linear(unit: str) -> None:
         list(shorten(part, lambda piece: len(piece) < 500))
     assert divided.joined() == text
     assert time.perf_counter() - start < 5
+
+
+def test_marks_that_stand_apart_belong_to_the_sentence_before() -> None:
+    assert [part.text for part in split("No! ? Yes. . . Then go.").parts] == ["No! ?", "Yes. . .", "Then go."]
+
+
+def test_what_is_joined_is_not_cut() -> None:
+    """Of three families of three characters each, the middle is inside the second."""
+    family = "👩\u200d👧"
+    pieces = [piece.text for piece in shorten(Part(family * 3, ""), lambda text: len(text) <= 6)]
+    assert pieces == [family * 2, family]
+
+
+def test_an_ellipsis_ends_a_sentence_and_is_no_abbreviation() -> None:
+    for text in ("Well... Then we go.", "Nun.. Dann gehen wir.", "Well…. Then we go."):
+        assert len(split(text).parts) == 2, text
+
+
+def test_the_space_nearest_to_the_middle_is_where_a_text_is_cut() -> None:
+    pieces = [piece.text for piece in shorten(Part("aa bb cc dd ee ff gg hh", ""), lambda text: len(text) <= 12)]
+    assert pieces == ["aa bb cc dd", "ee ff gg hh"]

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from regard.data.lines import Lines
 
 FILE_ENDINGS = (".gz", ".xz", ".zst", ".tsv", ".jsonl")  # of lines; others are documents
+FIRST_BYTES = 4096  # in which a file that is no text has a zero
 PATIENCE = 0.02  # seconds to wait for more lines before work begins on those that have come
 
 
@@ -55,17 +56,27 @@ def windows(text: str | None) -> Iterator[list[str]]:
 
 def is_file(text: str) -> bool:
     """Whether an argument names a file rather than being the text."""
-    from regard.documents.formats import is_document
+    from regard.documents.translate import known
     from regard.errors import UserError
 
     try:
         exists = text == "-" or (text != "" and Path(text).exists())  # "" would be this folder
     except (OSError, ValueError):  # too long for a name, or with a NUL
         return False
-    named = text.endswith(FILE_ENDINGS) or is_document(text)
+    named = text.endswith(FILE_ENDINGS) or known(text)
     if not exists and named and not any(map(str.isspace, text)):
         raise UserError(f"{text}: no such file; check its name and folder, or send the text through a pipe")
     return exists
+
+
+def is_lines(name: str) -> bool:
+    """Whether a file has lines to translate, by its ending or by its first bytes, and is no other program's."""
+    from regard.documents.translate import known
+
+    if name == "-" or name.endswith(FILE_ENDINGS):
+        return True
+    with Path(name).open("rb") as file:
+        return not known(name) and b"\0" not in file.read(FIRST_BYTES)
 
 
 def _more(lines: "Lines") -> bool:

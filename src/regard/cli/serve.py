@@ -32,8 +32,9 @@ def serve(
 
     regard serve --model runs/x/model --port 5000
 
-    Several models are loaded as they are needed, and two are joined where none translates directly. Stops at Ctrl-C at
-    once, at SIGTERM with the work in hand done.
+    Several models are loaded as they are needed, and two are joined where none translates directly. No more is accepted
+    than can be answered within 2 seconds (answer_seconds), and 4 documents at once (documents), 2 from one address; all
+    else is refused at once with Retry-After. Stops at Ctrl-C at once, at SIGTERM with the work in hand done.
     """
     from regard.errors import UserError
 

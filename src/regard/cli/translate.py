@@ -33,6 +33,12 @@ def translate(
         str | None, typer.Option(metavar="FILE", help="Where a file's translation goes, - for stdout; else beside it.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    bilingual: Annotated[
+        bool, typer.Option("--bilingual", help="Of .docx and .xlsx: put the translation beside its source.")
+    ] = False,
+    report: Annotated[
+        Path | None, typer.Option(metavar="JSON", help="Write what of a file was translated, kept, and is unsure.")
+    ] = None,
     engine: Annotated[
         str, typer.Option(help="What computes: torch, ctranslate2 (on a CPU), or auto for the faster that can.")
     ] = "auto",
@@ -69,22 +75,27 @@ def translate(
     seed: Annotated[int, typer.Option(min=0, help="When drawing.")] = 0,
     batch_tokens: Annotated[int | None, typer.Option(min=1, help="Source tokens computed at once.")] = None,
 ) -> None:
-    """Translate lines, or a file with structure: .txt, .html, .md, .po, .srt, .vtt.
+    """Translate lines, or a file with structure: office documents, books, pages, catalogues of messages, subtitles.
 
     regard translate --model runs/x/model < in.txt > out.txt
 
     regard translate --model runs/x/model page.html --out page.de.html
 
     What is not said is as the model's own settings are. A line in is a line out; a blank one stays blank. A file keeps
-    its tags, times, code and placeholders, and is written beside itself, as page.de.html, or where --out says.
+    its tags, times, code and placeholders, and is written beside itself, as page.de.html, or where --out says. The
+    formats are .docx .pptx .xlsx .odt .odp .ods .epub .html .md .txt .xliff .tmx .po .json .yaml .properties .strings
+    .xml (Android) .resx .srt .vtt.
     """
     from regard.cli.document import translate_document
     from regard.cli.progress import sentences_done
+    from regard.errors import UserError
     from regard.translate.load import load
     from regard.translate.translator import Options
 
     document = _document(text)
     _check_output(document, out, format_, n_best, alignment=alignment)
+    if document is None and (bilingual or report is not None):
+        raise UserError("--bilingual and --report are for a file with structure, such as report.docx; name one")
     options = Options(
         beam=beam,
         alpha=alpha,
@@ -105,7 +116,7 @@ def translate(
     options = replace(options, target=_target(translator, source, target))
     translator.request(options)  # a mistake is told before a line is read
     if document is not None:
-        translate_document(translator, document, options, out, force)
+        translate_document(translator, document, options, out, force=force, bilingual=bilingual, report=report)
         return
     with sentences_done() as progress:
         _translate_lines(translator, text, options, _shown(format_, n_best), progress)
@@ -125,18 +136,22 @@ def _bundled() -> list[Path]:
 
 def _document(text: str | None) -> Path | None:
     """The file with structure that an argument names, if it does."""
-    from regard.cli.given import is_file
-    from regard.documents.formats import is_document
+    from regard.cli.given import is_file, is_lines
+    from regard.documents.translate import is_document, open_document
 
-    return Path(text) if text is not None and is_file(text) and is_document(text) else None
+    if text is None or not is_file(text):
+        return None
+    if not is_document(text) and Path(text).is_file() and not is_lines(text):
+        open_document(b"", text)  # tells what to do instead
+    return Path(text) if is_document(text) else None
 
 
 def _check_output(document: Path | None, out: str | None, format_: str, n_best: int | None, *, alignment: bool) -> None:
-    from regard.documents.formats import FORMATS
+    from regard.documents.translate import READERS
     from regard.errors import UserError
 
     if document is None and out is not None:
-        raise UserError(f"--out is for a file that ends with {', '.join(FORMATS)}; send lines to a file with > {out}")
+        raise UserError(f"--out is for a file that ends with {', '.join(READERS)}; send lines to a file with > {out}")
     if document is not None and (format_ != "text" or n_best is not None):
         raise UserError(f"--format and --n-best are for lines; send them through a pipe, with < {document}")
     if alignment and format_ != "jsonl":

@@ -7,6 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from regard.errors import UserError
 
+LONGEST_SHOWN = 200  # characters of what was given
+
 Description = TypeVar("Description", bound="Frozen")
 Count = Annotated[int, Field(ge=1)]
 Rate = Annotated[float, Field(ge=0.0, lt=1.0)]
@@ -29,11 +31,18 @@ def check(kind: type[Description], values: Any, origin: str) -> Description:
         if first["type"] == "extra_forbidden":
             known = _keys(kind)
             elsewhere = (other for other in known if other.rpartition(".")[2] == key.rpartition(".")[2])
-            raise UserError(f"{origin}: unknown key {key!r}{nearest(next(elsewhere, key), known)}") from None
+            raise UserError(
+                f"{origin}: unknown key {_short(repr(key))}{nearest(next(elsewhere, key), known)}"
+            ) from None
         reason = first["msg"].removeprefix("Value error, ")
         given = first["input"]
-        shown = f", not {given!r}" if isinstance(given, str | int | float | bool) else ""
+        shown = f", not {_short(repr(given))}" if isinstance(given, str | int | float | bool) else ""
         raise UserError(f"{origin}: {key + ': ' if key else ''}{reason}{shown}") from None
+
+
+def _short(text: str) -> str:
+    """Return a text that somebody else chose, cut to fit a sentence."""
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
 
 
 def _keys(kind: Any, prefix: str = "") -> list[str]:

@@ -4,16 +4,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from regard.config.checked import Count, Frozen
+from regard.config.checked import Frozen
 
 
 class DecodeConfig(Frozen):
     """How a model is searched for its best output (section 6.1). These defaults travel with the model."""
 
-    beam: Count = 4
+    beam: Annotated[int, Field(ge=1, le=4096)] = 4
     alpha: Annotated[float, Field(ge=0.0, le=10.0)] = 0.6
     """Exponent of the length penalty. Far below 10 the longest output always wins; far above, numbers overflow."""
     penalty: Literal["paper", "average"] = "paper"
     """What a log probability is divided by. paper: ((5 + |Y|) / 6)^alpha (Wu et al., 2016). average: |Y|^alpha."""
-    extra_length: Annotated[int, Field(ge=0)] = 50
+    extra_length: Annotated[int, Field(ge=0, le=10_000)] = 50
     """The output has at most this many tokens more than the input."""

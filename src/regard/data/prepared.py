@@ -197,8 +197,7 @@ def own_files(directory: Path) -> set[str]:
     """The names of what `regard prepare` put into a folder; none if the folder is not its work."""
     if not (directory / DESCRIPTION).is_file():
         return set()
-    manifest = files.read_json(directory / files.MANIFEST)
-    return {files.MANIFEST, *manifest.get("files", ())} if isinstance(manifest, dict) else set()
+    return {files.MANIFEST, *files.read_manifest(directory)}
 
 
 def _check_files(directory: Path, *, contents: bool) -> None:
@@ -206,7 +205,7 @@ def _check_files(directory: Path, *, contents: bool) -> None:
     files.check_manifest(directory, contents=contents)
     if contents:
         return
-    for name, entry in files.read_json(directory / files.MANIFEST)["files"].items():
+    for name, entry in files.read_manifest(directory).items():
         if not name.endswith(".bin") and files.sha256(directory / name) != entry.get("sha256"):
             raise UserError(f"{directory / name}: changed since it was made; restore it from a copy or prepare again")
 

@@ -14,7 +14,7 @@ _MORE = re.compile(r'\s*"(.*)"\s*', re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _MEANING = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _SPELT = str.maketrans({"\\": "\\\\", '"': '\\"', **{sign: f"\\{letter}" for letter, sign in _MEANING.items()}})
-_PLACEHOLDER = re.compile(
+PLACEHOLDER = re.compile(
     r"""
     %(?:\([^()\s]*\))? (?:\d+\$)? [-+\#0']*+ (?:\d++|\*)? (?:\.(?:\d++|\*))? (?:hh|h|ll|l|L|z|j|t|q)?
       [diouxXeEfFgGaAcspn@%]
@@ -95,7 +95,7 @@ def _message(statement: _Statement, text: str) -> Iterator[Piece]:
 
 def _items(line: str) -> Iterator[Item]:
     at = 0
-    for found in _PLACEHOLDER.finditer(line):
+    for found in PLACEHOLDER.finditer(line):
         yield _text(line[at : found.start()])
         kind = "word" if not found["tag"] else "close" if found["close"] else "open"
         yield Item(_written(found[0]), kind, name=found["tag"] or "")  # type: ignore[arg-type]

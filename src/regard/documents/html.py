@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from regard.documents.language import right_to_left
 from regard.documents.segment import Item, Piece, divided
 
 INLINE = frozenset(
@@ -61,19 +62,28 @@ class _Token:
     kind: Literal["text", "open", "close", "other"]
     name: str = ""
     attributes: str = ""
+    empty: bool = False
+    """Whether it is <x/> in XML, which has no content."""
 
 
 def pieces(
-    page: str, language: str | None = None, *, kept: Collection[str] = (), inside: Collection[str] = ()
+    page: str,
+    language: str | None = None,
+    *,
+    kept: Collection[str] = (),
+    inside: Collection[str] = (),
+    xml: bool = False,
 ) -> list[Piece]:
-    """A page as pieces. With a language, <html lang> names it.
+    """A page as pieces. With a language, <html lang> names it, and its direction if that is from the right.
+
+    `xml`: it is XHTML, in which <x/> has no content, whatever the element.
 
     Elements of a writer's own: what stands in `kept` stays as it is, and neither they nor those of `inside` divide a
     sentence.
     """
     found: list[Piece] = []
     items: list[Item] = []
-    for item in _items(page, language, frozenset(kept), INLINE.union(kept, inside)):
+    for item in _items(_tokens(page, xml), language, frozenset(kept), INLINE.union(kept, inside)):
         if isinstance(item, Item) and not (items and _apart(items[-1], item)):
             items.append(item)
         elif isinstance(item, Item):
@@ -104,11 +114,13 @@ def unescape(text: str) -> str:
     return html.unescape(_LONG_NUMBER.sub("\ufffd", text)) if "&" in text else text
 
 
-def _items(page: str, language: str | None, ignored: frozenset[str], within: frozenset[str]) -> Iterator[Item | str]:
+def _items(
+    tokens: Iterator[_Token], language: str | None, ignored: frozenset[str], within: frozenset[str]
+) -> Iterator[Item | str]:
     """Items, and between them strings at which a text ends: the tags of paragraphs, headings, cells."""
     kept: list[str] = []
     inline = True
-    for token, translated in _exempted(_tokens(page), ignored):
+    for token, translated in _exempted(tokens, ignored):
         if not translated:
             kept.append(token.raw)
             inline = inline and (token.kind in ("text", "other") or token.name in within)
@@ -133,15 +145,18 @@ def _item(token: _Token, language: str | None, within: frozenset[str]) -> Item |
 
 def _closed(token: _Token) -> bool:
     """Whether an element of a writer's own is empty, <x/>; of HTML's own the sign means nothing."""
-    return token.name not in INLINE and token.raw.endswith("/>")
+    return token.empty or (token.name not in INLINE and token.raw.endswith("/>"))
 
 
 def _in_language(token: _Token, language: str) -> str:
-    begin = len(token.raw) - 1 - len(token.attributes)
-    for found in _ATTRIBUTE.finditer(token.raw, begin, len(token.raw) - 1):
-        if found[1].lower() == "lang" and found[2] is not None:
-            return f'{token.raw[: found.start(2)]}"{language}"{token.raw[found.end(2) :]}'
-    return token.raw
+    """The tag <html> with its language, if it names one, and a direction from the right."""
+    begin, raw = len(token.raw) - 1 - len(token.attributes), token.raw
+    for found in reversed(list(_ATTRIBUTE.finditer(raw, begin, len(raw) - 1))):
+        if found[1].lower() in ("lang", "xml:lang") and found[2] is not None:
+            raw = f'{raw[: found.start(2)]}"{language}"{raw[found.end(2) :]}'
+    if right_to_left(language) and not re.search(r"\sdir\s*=", raw):
+        raw = f'{raw[:5]} dir="rtl"{raw[5:]}'
+    return raw
 
 
 def _exempted(tokens: Iterator[_Token], ignored: frozenset[str]) -> Iterator[tuple[_Token, bool]]:
@@ -160,7 +175,7 @@ def _exempted(tokens: Iterator[_Token], ignored: frozenset[str]) -> Iterator[tup
             while around and token.name in ENDED_BY.get(around[-1][0], ()):
                 leave()
             translated = token.name not in ignored and _opens(token, around[-1][1] if around else True)
-            if token.name not in VOID and not (token.name in ignored and _closed(token)):
+            if token.name not in VOID and not token.empty and not (token.name in ignored and _closed(token)):
                 around.append((token.name, translated))
                 count[token.name] += 1
         elif token.kind == "close" and count[token.name]:
@@ -184,7 +199,7 @@ def _opens(token: _Token, around: bool) -> bool:
     return around
 
 
-def _tokens(page: str) -> Iterator[_Token]:
+def _tokens(page: str, xml: bool) -> Iterator[_Token]:
     """A page from beginning to end. A tag or a comment that never ends takes all that follows, as in browsers."""
     at = 0
     while start := _START.search(page, at):
@@ -196,9 +211,10 @@ def _tokens(page: str) -> Iterator[_Token]:
             return
         name = (found["name"] or "").lower()
         kind: Literal["open", "close", "other"] = "other" if not name else "close" if found["close"] else "open"
-        yield _Token(found[0], kind, name, found["attributes"] or "")
+        empty = xml and kind == "open" and found[0].endswith("/>")
+        yield _Token(found[0], kind, name, found["attributes"] or "", empty)
         at = found.end()
-        if kind == "open" and name in RAW:
+        if kind == "open" and name in RAW and not empty:
             end = re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE).search(page, at)
             stop = len(page) if end is None else end.start()
             yield _Token(page[at:stop], "text")

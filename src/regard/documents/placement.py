@@ -35,6 +35,8 @@ class Mark:
     """Whether there was a space before it, and one after."""
     leading: bool = False
     """Whether it stands at the beginning of a word, as the first of %s/%s does, and at the end of none."""
+    optional: bool = False
+    """Whether it is formatting, which may be left out where its words are not known."""
 
     @property
     def at(self) -> int:
@@ -75,6 +77,27 @@ def places(source: str, marks: Sequence[Mark], target: str, pairs: Pairs | None)
     wishes = [min(found or [wish], key=lambda at: abs(at - wish)) for found, wish in zip(inner, wishes, strict=True)]
     alike = {(at, side) for found in inner for at in found for side in ("start", "end")}
     return _nearest(source, marks, wishes, target, sorted({*candidates, *alike}))
+
+
+def unsure(source: str, marks: Sequence[Mark], target: str, pairs: Pairs | None) -> bool:
+    """Whether the alignment does not tell which words of the target some element belongs to."""
+    spans = {(mark.start, mark.end) for mark in marks if mark.kind == "open" and source[mark.start : mark.end].strip()}
+    if not spans or source == target:
+        return False
+    if pairs is None or _UNSPACED.search(source) or _UNSPACED.search(target):
+        return True
+    theirs, count = words(source), len(words(target))
+    if len(spans) * count > MOST_WORK:
+        return True
+    starts, ends = [word.start for word in theirs], [word.end for word in theirs]
+    origin = {there: here for here, there in pairs if there < count}
+    for start, end in spans:
+        inside = range(bisect_left(ends, start + 1), bisect_left(starts, end))
+        chosen = [origin.get(number, -1) in inside for number in range(count)]
+        found = _best_run(chosen)
+        if found is None or 2 * sum(chosen[found[0] : found[1] + 1]) <= sum(chosen):
+            return True
+    return False
 
 
 def _word(text: str, start: int, end: int) -> Word:

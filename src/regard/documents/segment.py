@@ -12,10 +12,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal
 
-from regard.documents.placement import Mark, Pairs, places
+from regard.documents.placement import Mark, Pairs, places, unsure
 
 SPACE = re.compile(r"[ \t\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")  # not those that hold words together
-_BLANK = " \t\n\r\f"
+BLANK = " \t\n\r\f"
 _CLINGING = ",.;:!?)]}…"  # what has no space before it
 
 
@@ -32,6 +32,8 @@ class Item:
     """What a reader sees of it."""
     name: str = ""
     """What an opening mark shares with the one that closes it."""
+    optional: bool = False
+    """Whether the mark is left out where nobody knows which words it belongs to."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,8 @@ class Segment:
     original: str
     """As the file has it."""
     marks: tuple[Mark, ...]
-    written: Callable[[str], str]
-    """How the format writes a text."""
+    written: Callable[[Sequence[str | Mark]], str]
+    """How the format writes texts with marks between them."""
 
     @property
     def aligned(self) -> bool:
@@ -98,14 +100,8 @@ def divided(items: Sequence[Item], written: Callable[[str], str]) -> Iterator[Pi
     if not any(character.isalpha() for item in items if item.kind == "text" for character in item.text):
         yield "".join(item.raw for item in items)
         return
-    partners = _partners(items)
-    first, last = seen[0], seen[-1]
-    inside = range(first, last + 1)
-    start, stop = 0, len(items)
-    while start < first and partners.get(start) not in inside:
-        start += 1
-    while stop - 1 > last and partners.get(stop - 1) not in inside:
-        stop -= 1
+    partners = partners_of(items)
+    start, stop = around(seen[0], seen[-1], len(items), partners)
     left, right = "", ""
     middle = list(items[start:stop])
     if middle[0].kind == "text":
@@ -114,12 +110,28 @@ def divided(items: Sequence[Item], written: Callable[[str], str]) -> Iterator[Pi
         right, middle[-1] = _without_edge(middle[-1], left=False)
     yield "".join(item.raw for item in items[:start]) + left
     partners = {here - start: there - start for here, there in partners.items()}
-    text, marks = _joined(middle, partners)
-    yield Segment(text, "".join(item.raw for item in middle), marks, written)
+    text, marks = joined(middle, partners)
+    yield Segment(text, "".join(item.raw for item in middle), marks, in_order(written))
     yield right + "".join(item.raw for item in items[stop:])
 
 
-def _partners(items: Sequence[Item]) -> dict[int, int]:
+def in_order(written: Callable[[str], str]) -> Callable[[Sequence[str | Mark]], str]:
+    """Write each text as the format writes texts, and the marks as they are."""
+    return lambda parts: "".join(written(part) if isinstance(part, str) else part.raw for part in parts)
+
+
+def around(first: int, last: int, count: int, partners: dict[int, int]) -> tuple[int, int]:
+    """The range from the first to the last text, with the marks beside it that are closed or opened inside."""
+    inside = range(first, last + 1)
+    start, stop = 0, count
+    while start < first and partners.get(start) not in inside:
+        start += 1
+    while stop - 1 > last and partners.get(stop - 1) not in inside:
+        stop -= 1
+    return start, stop
+
+
+def partners_of(items: Sequence[Item]) -> dict[int, int]:
     """Which item closes which, and the reverse."""
     waiting: dict[str, list[int]] = {}
     partners: dict[int, int] = {}
@@ -135,13 +147,13 @@ def _partners(items: Sequence[Item]) -> dict[int, int]:
 def _without_edge(item: Item, *, left: bool) -> tuple[str, Item]:
     """The space at one end of a text, as the file has it, and the text without it."""
     if left:
-        space = item.raw[: len(item.raw) - len(item.raw.lstrip(_BLANK))]
+        space = item.raw[: len(item.raw) - len(item.raw.lstrip(BLANK))]
         return space, Item(item.raw[len(space) :], "text", item.text[len(space) :])
-    space = item.raw[len(item.raw.rstrip(_BLANK)) :]
+    space = item.raw[len(item.raw.rstrip(BLANK)) :]
     return space, Item(item.raw.removesuffix(space), "text", item.text[: len(item.text) - len(space)])
 
 
-def _joined(items: Sequence[Item], partners: dict[int, int]) -> tuple[str, tuple[Mark, ...]]:
+def joined(items: Sequence[Item], partners: dict[int, int]) -> tuple[str, tuple[Mark, ...]]:
     """The text of items, with single spaces, and the marks with their places in it."""
     texts: list[str] = []
     length = 0
@@ -165,17 +177,18 @@ def _joined(items: Sequence[Item], partners: dict[int, int]) -> tuple[str, tuple
             length += len(text)
             spaced = text.endswith(" ")
         ends.append(length)
-    joined = "".join(texts).removesuffix(" ")
-    ends = [min(end, len(joined)) for end in ends]
+    whole = "".join(texts).removesuffix(" ")
+    ends = [min(end, len(whole)) for end in ends]
     marks = []
     for number, item in enumerate(items):
         if item.kind != "text":
             other = ends[partners[number]] if number in partners else ends[number]
             start, end = sorted((ends[number], other))
             spaces, at = _spaces(items, number), ends[number]
-            leading = item.kind in ("point", "word") and spaces == (True, False) and joined[at - 1 : at] in ("", " ")
-            marks.append(Mark(item.raw, item.kind, start, end, spaces, leading and at < len(joined)))
-    return joined, tuple(marks)
+            leading = item.kind in ("point", "word") and spaces == (True, False) and whole[at - 1 : at] in ("", " ")
+            leads = leading and at < len(whole)
+            marks.append(Mark(item.raw, item.kind, start, end, spaces, leads, item.optional))
+    return whole, tuple(marks)
 
 
 def _clings(text: str) -> bool:
@@ -195,36 +208,62 @@ def _spaces(items: Sequence[Item], number: int) -> tuple[bool, bool]:
     return before[-1:].isspace(), after[:1].isspace()
 
 
+def formatting_lost(segment: Segment, translated: Translated) -> bool:
+    """Whether a translation leaves out its segment's optional marks, since their words are not known."""
+    return any(mark.optional for mark in segment.marks) and unsure(
+        segment.text, [mark for mark in segment.marks if mark.optional], _cleaned(translated.text), translated.pairs
+    )
+
+
+def _cleaned(text: str) -> str:
+    return SPACE.sub(" ", text).strip(" ")
+
+
 def _rewritten(segment: Segment, translated: Translated) -> str:
     """A translation as the file has it, with the marks. Where nothing came back, the original stays."""
     _checkpoint.get()()
-    text = SPACE.sub(" ", translated.text).strip(" ")
+    text = _cleaned(translated.text)
     if text in ("", segment.text):
         return segment.original
-    if not segment.marks:
-        return segment.written(text)
+    marks: Sequence[Mark] = segment.marks
+    if formatting_lost(segment, translated):
+        marks = [mark for mark in marks if not mark.optional]
+    return segment.written(_with_marks(segment.text, marks, text, translated.pairs))
+
+
+def _with_marks(source: str, marks: Sequence[Mark], text: str, pairs: Pairs | None) -> list[str | Mark]:
+    """A translation and its marks in order, with a space beside a word where the source has one."""
     begin, end = len(text) - len(text.lstrip()), len(text.rstrip())
-    parts: list[str] = []
+    parts: list[str | Mark] = []
     due = False  # a space after a mark, if what follows does not cling
     at = 0
-    for mark, place in zip(segment.marks, places(segment.text, segment.marks, text, translated.pairs), strict=True):
+    for mark, place in zip(marks, places(source, marks, text, pairs), strict=True):
         between = text[at:place]
         at = place
         if between:
-            parts += [" " if due and between[0] not in _CLINGING + " " else "", segment.written(between)]
+            parts.append(_spaced(between, due))
             due = False
         if mark.kind == "break":
-            if begin < place < end and parts and parts[-1] != mark.raw:
-                parts[-1] = parts[-1].rstrip(" ")
-                parts.append(mark.raw)
+            if begin < place < end and parts and _raw(parts[-1]) != mark.raw:
+                if isinstance(last := parts[-1], str):
+                    parts[-1] = last.rstrip(" ")
+                parts.append(mark)
                 at += text.startswith(" ", place)
             continue
         if mark.kind == "word":
-            last = next((part for part in reversed(parts) if part), " ")[-1]
-            parts.append(" " if last != " " and (mark.spaces[0] or due) else "")
+            before = next((raw for part in reversed(parts) if (raw := _raw(part))), " ")[-1]
+            if before != " " and (mark.spaces[0] or due):
+                parts.append(" ")
             due = mark.spaces[1]
-        parts.append(mark.raw)
-    rest = text[at:]
-    if rest:
-        parts += [" " if due and rest[0] not in _CLINGING + " " else "", segment.written(rest)]
-    return "".join(parts)
+        parts.append(mark)
+    if rest := text[at:]:
+        parts.append(_spaced(rest, due))
+    return parts
+
+
+def _raw(part: str | Mark) -> str:
+    return part if isinstance(part, str) else part.raw
+
+
+def _spaced(text: str, due: bool) -> str:
+    return f" {text}" if due and text[0] not in _CLINGING + " " else text

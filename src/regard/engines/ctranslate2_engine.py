@@ -63,7 +63,7 @@ class CTranslate2Engine:
             self.translator = ctranslate2.Translator(
                 str(folder), inter_threads=self.workers, intra_threads=1, max_queued_batches=-1
             )
-        except (RuntimeError, ValueError) as error:
+        except (RuntimeError, ValueError, LookupError) as error:  # LookupError: a variable that is not there
             raise UserError(f"{folder}: CTranslate2 can't load it ({error}); export the model again") from None
         self.source_pieces, self.target_pieces = list(source_pieces), list(target_pieces)
         self.target_ids = {piece: number for number, piece in enumerate(target_pieces)}

@@ -17,7 +17,7 @@ from regard.config.special_tokens import BOS, EOS, UNK
 from regard.errors import UserError
 from regard.exchange.kinds import other_kind
 from regard.exchange.library import attention_spec, common_spec, ctranslate2, transformer_spec
-from regard.files import MANIFEST, new_directory, read_json, write_bytes, write_json
+from regard.files import new_directory, read_json, read_manifest, write_bytes, write_json
 from regard.model.sinusoids import TABLE, sinusoid_table
 from regard.saved.description import CARD, CONFIG, SUBWORDS, WEIGHTS, Description, load_description, model_folder
 from regard.saved.weights import Array, read_weights
@@ -91,10 +91,7 @@ def check_origin(folder: Path, model: Path) -> None:
 
 def _checksums(model: Path) -> dict[str, str]:
     """The SHA-256 of what decides a model's translations, as its manifest has them."""
-    manifest = read_json(model / MANIFEST)
-    files = manifest.get("files") if isinstance(manifest, dict) else None
-    if not isinstance(files, dict):
-        raise UserError(f"{model / MANIFEST}: does not list any files; restore the folder from a copy")
+    files = read_manifest(model)
     return {name: str(files[name]["sha256"]) for name in (CONFIG, WEIGHTS, *SUBWORDS) if name in files}
 
 

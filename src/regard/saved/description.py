@@ -1,5 +1,6 @@
 """What a model is, without its weights: read, checked, and enough to prepare its input and understand its output."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -11,7 +12,7 @@ from regard.config.decode import DecodeConfig
 from regard.config.model import ModelConfig
 from regard.config.run import Config
 from regard.errors import UserError
-from regard.files import check_manifest, read_json
+from regard.files import check_manifest, read_bytes, read_json
 from regard.saved.bundled import bundled, located
 from regard.saved.weights import Storage
 
@@ -49,15 +50,17 @@ def model_folder(model: str | Path) -> Path:
     return folder
 
 
-def load_description(folder: Path, name: str = CONFIG) -> Description:
-    """Read all of a model but its weights; from an export, too, by the file's name there."""
-    check_manifest(folder)
+def load_description(folder: Path, name: str = CONFIG, *, weights: Collection[str] = (WEIGHTS,)) -> Description:
+    """Read all of a model but its weights; from an export, too, by the files' names there."""
+    subwords = [file for file in SUBWORDS if (folder / file).exists()]
+    check_manifest(folder, needed=(name, *weights, *subwords))
     description, origin = read_json(folder / name), folder / name
     if not isinstance(description, dict) or not isinstance(description.get("format"), int):
         raise UserError(f"{origin}: does not describe a regard model; give the folder of a saved model")
     if description["format"] != FORMAT:
+        number, version = (str(description.get(key))[:20] for key in ("format", "regard"))
         raise UserError(
-            f"{origin}: format {description['format']}, made by regard {description.get('regard')}, "
+            f"{origin}: format {number}, made by regard {version}, "
             f"is not one that regard {__version__} reads (format {FORMAT}); install the version that made it"
         )
     described = check(Config, {name: description.get(name) for name in ("model", "decode")}, str(origin))
@@ -66,7 +69,7 @@ def load_description(folder: Path, name: str = CONFIG) -> Description:
         described.decode,
         _languages(description, origin),
         _one_of(Form, description.get("form", "NFC"), "form", origin),
-        {file: _subwords(folder / file) for file in SUBWORDS if (folder / file).exists()},
+        {file: read_bytes(folder / file, SUBWORDS_LIMIT) for file in subwords},
         _one_of(Storage, description.get("weights", "float32"), "weights", origin),
         _one_of(Task, description.get("task", "translation"), "task", origin),
     )
@@ -86,9 +89,3 @@ def _one_of(choices: Any, given: Any, key: str, origin: Path) -> Any:
     if given not in get_args(choices):
         raise UserError(f"{origin}: {key} must be {' or '.join(get_args(choices))}; restore the file from a copy")
     return given
-
-
-def _subwords(path: Path) -> bytes:
-    if path.stat().st_size > SUBWORDS_LIMIT:
-        raise UserError(f"{path}: {path.stat().st_size:,} bytes is too large for a vocabulary; restore it from a copy")
-    return path.read_bytes()

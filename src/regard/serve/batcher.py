@@ -28,6 +28,7 @@ POLL = 0.02  # seconds between two looks whether there is room
 OVERDUE = 0.5  # of answer_seconds: who has waited longer no longer takes turns
 BATCH_SHARE = 0.25  # of answer_seconds, which a batch may take
 SMALLEST_BATCH = 128  # tokens
+MOST_BACKGROUND = 1  # texts at once that take longer than answer_seconds by themselves
 LAST_SECONDS = 2.0  # for all batches that are being searched when all is closed
 
 
@@ -75,7 +76,6 @@ class Batcher:
     def __init__(self, workers: int, settings: Settings, metrics: Metrics) -> None:
         self.queue_tokens, self.join_seconds = settings.queue_tokens, settings.join_seconds
         self.batch_tokens, self.answer_seconds = settings.batch_tokens, settings.answer_seconds
-        self.most_background = settings.documents
         self.metrics = metrics
         self.throughput = Throughput()
         self.measured = 0.0
@@ -126,7 +126,7 @@ class Batcher:
     def check(self, cost: int) -> None:
         """Refuse a text of so many tokens if it can't be answered in time."""
         if self.throughput.seconds(cost) > self.answer_seconds:
-            full = self.background >= self.most_background
+            full = self.background >= MOST_BACKGROUND
         else:
             full = self.throughput.seconds(self.pending + cost) > self.answer_seconds
         if full:

@@ -29,7 +29,7 @@ class Settings(Frozen):
 
     answer_seconds: Seconds = 2.0
     """Within which an accepted request is answered, as estimated by the measured rate; others are refused at once. Not
-    for documents, nor for texts that take longer by themselves: of such, as many are taken at once as `documents`."""
+    for documents, nor for a text that takes longer by itself: of such, one is taken at a time."""
     queue_tokens: Count = 65536
     """Source tokens that wait to be translated; what would be more is refused at once."""
     batch_tokens: Count = 1024

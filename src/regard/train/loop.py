@@ -333,9 +333,9 @@ class _Run:
             last = checkpoint.steps(self.checkpoints)
             kept = f"the checkpoint of step {last[-1]} is intact" if last else "there is no checkpoint yet"
             raise Failed(
-                f"{self.out}: diverged: at step {self.progress.step} the {what} is {nll:.4g} nats a token, where a model "
-                f"that has learned nothing has {uniform:.2f}; {kept}; begin a new run, or start over with --fresh, with "
-                "a lower learning rate (train.peak_rate), a longer warmup or train.clip=1"
+                f"{self.out}: diverged: at step {self.progress.step} the {what} is {nll:.4g} nats a token, where a "
+                f"model that has learned nothing has {uniform:.2f}; {kept}; begin a new run, or start over with "
+                "--fresh, with a lower learning rate (train.peak_rate), a longer warmup or train.clip=1"
             )
 
     def _validate(self) -> None:

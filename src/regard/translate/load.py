@@ -10,9 +10,11 @@ from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from regard.config.model import TransformerConfig
 from regard.engines.ctranslate2_engine import CTranslate2Engine
 from regard.engines.engine import Engine
 from regard.errors import Failed, UserError
+from regard.exchange.check_ctranslate2 import MODEL, SETTINGS, check_export
 from regard.exchange.to_ctranslate2 import (
     DESCRIPTION,
     FOLDER,
@@ -133,7 +135,12 @@ def live(saved: "Saved") -> Translator:
 
 def _exported(export: Path, folder: Path | None = None) -> Translator:
     """An export, with the folder of the model that it was made from, if that is there."""
-    return _fast(export, load_description(export, DESCRIPTION), None if folder is None else _later(folder))
+    described = load_description(export, DESCRIPTION, weights=(MODEL, SETTINGS))
+    check_convertible(described.config, export)
+    pieces = [subwords.pieces(range(subwords.size)) for subwords in source_and_target(described.subwords)]
+    assert isinstance(described.config, TransformerConfig), "others are not convertible"
+    check_export(export, described.config, *pieces)
+    return _fast(export, described, None if folder is None else _later(folder))
 
 
 def _later(folder: Path) -> "Callable[[], Seq2Seq]":

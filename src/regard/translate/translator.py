@@ -174,7 +174,7 @@ class Translator:
         given = {key: value for key, value in changes.items() if value is not None}
         decode = check(DecodeConfig, {**self.saved.decode.model_dump(), **given}, "the options")
         if options.n_best > decode.beam and options.sampling is None:
-            decode = decode.model_copy(update={"beam": options.n_best})  # a beam of K finds K hypotheses
+            decode = check(DecodeConfig, {**decode.model_dump(), "beam": options.n_best}, "the options")  # K find K
         return Request(
             decode,
             options.n_best,

@@ -17,6 +17,7 @@ from regard.model.embedding import Embed
 from regard.model.kernels.dropout import Dropout, drop_by, keep_scale
 from regard.model.kernels.short_attention import SHORT
 from regard.model.layers import AddNorm, EncoderLayer
+from regard.model.positions import sinusoids
 from regard.model.seq2seq import Seq2Seq
 
 SOURCE = torch.tensor([[5, 6, 7, 8, 9, EOS], [10, 11, 12, EOS, PAD, PAD]])
@@ -144,8 +145,12 @@ def test_a_sublayers_output_is_dropped_before_it_is_added(norm: str) -> None:
 
 def test_embeddings_are_dropped_with_their_positions() -> None:
     embed = Embed(model_config(d_model=64, heads=1, dropout=0.25), positions="sinusoidal", scaled=True).train()
-    dropped = embed(torch.randint(4, 30, (20, 30)), torch.randn(30, 64)) == 0
-    assert dropped.float().mean().item() == pytest.approx(0.25, abs=0.02)
+    tokens, weight = torch.randint(4, 30, (20, 30)), torch.randn(30, 64)
+    torch.manual_seed(2)
+    embedded = embed(tokens, weight)
+    torch.manual_seed(2)
+    kept = keep_scale(torch.Size([20, 30, 64]), 0.25)
+    torch.testing.assert_close(embedded, (weight[tokens] * 8 + sinusoids(0, 30, 64)) * kept)
 
 
 @pytest.mark.parametrize("kind", ["recurrent", "without attention", "convolutional"])

@@ -132,7 +132,7 @@ class Recurrent(Embedded):
         return Memory(encoded_BSD, mask_BS)
 
     def deterministic_in_threads(self, precision: str) -> bool:
-        """torch's cells drop by a generator that threads share, and autocast keeps one copy of their weights for all."""
+        """torch's cells drop by a generator that threads share, and autocast keeps one copy of weights for all."""
         return precision != "bf16" and not any(cells.dropout > 0.0 for cells in (self.encoder, self.decoder))
 
     def features(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:

@@ -1,0 +1,146 @@
+"""Word documents (.docx) <-> texts: body, headers, footers, notes, comments, text boxes, tables, charts, alt texts."""
+
+import re
+from collections import Counter
+from dataclasses import replace
+
+from regard.documents.document import Document, Languages
+from regard.documents.language import font, right_to_left, tag
+from regard.documents.markup import Element
+from regard.documents.office.fields import Fields
+from regard.documents.office.ooxml import Change, assembled, checked, drawing, theme_changes, types, walked
+from regard.documents.office.walk import Dialect
+from regard.documents.package import Package
+
+WRITTEN = frozenset(("main", "header", "footer", "footnotes", "endnotes", "comments", "document"))
+DRAWN = frozenset(("chart", "diagramData", "diagramDrawing"))
+CODE = frozenset(
+    """
+    code codechar codeblock sourcecode sourcetext htmlpreformatted preformattedtext htmlcode htmlkeyboard htmlsample
+    verbatimchar macrotext inlinecode
+    """.split()  # noqa: SIM905
+)
+WORDS = Dialect(
+    blocks=frozenset(("w:p",)),
+    runs=frozenset(("w:r",)),
+    texts=frozenset(("w:t",)),
+    properties=frozenset(("w:rPr", "w:pPr", "w:sdtPr", "w:sdtEndPr", "w:smartTagPr", "w:customXmlPr")),
+    wrappers=frozenset(
+        "w:hyperlink w:ins w:moveTo w:smartTag w:sdt w:sdtContent w:customXml w:dir w:bdo".split()  # noqa: SIM905
+    ),
+    words={
+        "m:oMath": "formula",
+        "m:oMathPara": "formula",
+        "w:fldSimple": "field",
+        "w:ruby": "reading aid",
+        "w:sym": "symbol",
+    },
+    dividers=frozenset(("w:br", "w:cr", "w:tab", "w:ptab")),
+    noise=frozenset(("w:proofErr", "w:lastRenderedPageBreak")),
+    characters={"w:noBreakHyphen": "\u2011", "w:softHyphen": "\u00ad"},
+    attributes={"wp:docPr": ("descr", "title"), "v:shape": ("alt",)},
+)
+_NOISE = re.compile(r"""<w:(?:lang|noProof|webHidden)\b[^>]*/>|\sw:rsid\w*=(?:"[^"]*"|'[^']*')""")
+_NOTHING = re.compile(r"<w:rPr>\s*</w:rPr>|<w:rPr/>")
+_AFTER_BIDI = re.compile(  # the properties of a paragraph that the schema has after its direction
+    r"<w:(?:adjustRightInd|snapToGrid|spacing|ind|contextualSpacing|mirrorIndents|suppressOverlap|jc|textDirection"
+    r"|textAlignment|textboxTightWrap|outlineLvl|divId|cnfStyle|rPr|sectPr|pPrChange)\b|</w:pPr>"
+)
+_AFTER_RTL = re.compile(r"<w:(?:cs|em|lang|eastAsianLayout|specVanish|oMath|rPrChange)\b|</w:rPr>")
+_DEFAULT = re.compile(r"(<w:rPrDefault>\s*<w:rPr>)(.*?)(</w:rPr>\s*</w:rPrDefault>)", re.DOTALL)
+_FONTS = re.compile(r"<w:rFonts\b[^>]*/>")
+_EAST_ASIAN = re.compile(r"""\sw:eastAsia(?:Theme)?=(?:"[^"]*"|'[^']*')""")
+_LANGUAGE = re.compile(r"<w:lang\b[^>]*/>")
+
+
+def read(content: bytes, name: str, languages: Languages) -> Document:
+    """A document taken apart."""
+    package = checked(Package(content, name))
+    kinds = types(package)
+    kept: Counter[str] = Counter()
+    words = _words(languages.target)
+    parts = [
+        walked(package, part, replace(words, fields=Fields(kept)), kept)
+        for part, kind in kinds.items()
+        if kind in WRITTEN
+    ]
+    shapes = drawing(languages.target)
+    parts += [walked(package, part, shapes, kept) for part, kind in kinds.items() if kind in DRAWN]
+    changes = theme_changes(package, kinds, languages.target)
+    if languages.target is not None:
+        changes |= {part: _styled(languages.target) for part, kind in kinds.items() if kind == "styles"}
+    return assembled(package, parts, changes, kept)
+
+
+def _words(target: str | None) -> Dialect:
+    turned = right_to_left(target)
+    return replace(
+        WORDS,
+        hidden=_hidden,
+        code=_code,
+        key=lambda opening: _NOTHING.sub("", _NOISE.sub("", opening)),
+        paragraph=_from_the_right if turned else str,
+        run=_run_from_the_right if turned else str,
+    )
+
+
+def _on(properties: Element | None, name: str) -> bool:
+    found = properties.first(name) if properties is not None else None
+    return found is not None and found.attributes.get("w:val", "1") not in ("0", "false", "off")
+
+
+def _hidden(run: Element) -> bool:
+    return _on(run.first("w:rPr"), "w:vanish")
+
+
+def _code(element: Element) -> bool:
+    """Whether a paragraph's or a run's style is one for programs."""
+    properties = element.first("w:pPr", "w:rPr")
+    style = properties.first("w:pStyle", "w:rStyle") if properties is not None else None
+    return style is not None and re.sub(r"[\s_-]", "", style.attributes.get("w:val", "").lower()) in CODE
+
+
+def _from_the_right(start: str) -> str:
+    """A paragraph's start, with its direction."""
+    if "<w:bidi" in start:
+        return start
+    if "<w:pPr>" not in start:
+        return start.replace("<w:pPr/>", "") + "<w:pPr><w:bidi/></w:pPr>"
+    at = _AFTER_BIDI.search(start)
+    return start[: at.start()] + "<w:bidi/>" + start[at.start() :] if at else start
+
+
+def _run_from_the_right(opening: str) -> str:
+    if "<w:rtl" in opening:
+        return opening
+    if "<w:rPr>" not in opening:
+        return opening.replace("<w:rPr/>", "") + "<w:rPr><w:rtl/></w:rPr>"
+    at = _AFTER_RTL.search(opening)
+    return opening[: at.start()] + "<w:rtl/>" + opening[at.start() :] if at else opening
+
+
+def _styled(target: str) -> Change:
+    """The styles of a document, with the language, and for one of East Asia the font, that it is written in."""
+    chosen = font(target)
+
+    def changed(text: str) -> str:
+        return _DEFAULT.sub(lambda found: found[1] + default(found[2]) + found[3], text, count=1)
+
+    def default(properties: str) -> str:
+        kind = "eastAsia" if chosen else "bidi" if right_to_left(target) else "val"
+        properties = _LANGUAGE.sub(lambda found: _with(found[0], f"w:{kind}", tag(target)), properties)
+        if chosen is None:
+            return properties
+        fonts = _FONTS.search(properties)
+        if fonts is None:
+            return f'<w:rFonts w:eastAsia="{chosen}"/>{properties}'
+        given = _EAST_ASIAN.sub("", fonts[0])
+        return properties.replace(fonts[0], _with(given, "w:eastAsia", chosen))
+
+    return changed
+
+
+def _with(element: str, attribute: str, value: str) -> str:
+    """An empty element with an attribute."""
+    element = re.sub(rf"""\s{attribute}=(?:"[^"]*"|'[^']*')""", "", element)
+    return element.removesuffix("/>").rstrip() + f' {attribute}="{value}"/>'

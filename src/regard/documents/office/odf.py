@@ -1,0 +1,163 @@
+"""OpenDocument (.odt, .odp, .ods) <-> texts: body, headers, footers, notes, comments, text boxes, tables, charts."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from regard.documents.document import Document, Languages
+from regard.documents.language import base, font, right_to_left, tag
+from regard.documents.markup import Element, Source
+from regard.documents.office.ooxml import Change, assembled, walked
+from regard.documents.office.walk import Dialect, Walk
+from regard.documents.package import Package
+from regard.documents.segment import Piece
+from regard.errors import UserError
+
+CODE = frozenset(("Preformatted_20_Text", "Source_20_Text", "User_20_Entry"))
+FIELDS = """
+    page-number page-count page-continuation date time author-name author-initials sender-firstname sender-lastname
+    bookmark-ref reference-ref note-ref sequence sequence-ref title subject description file-name chapter expression
+    variable-get variable-set variable-input user-field-get user-field-input database-display placeholder
+    conditional-text hidden-text hidden-paragraph sheet-name template-name text-input creation-date creation-time
+    modification-date modification-time print-date print-time editing-duration editing-cycles initial-creator creator
+    printed-by keywords word-count character-count paragraph-count table-count image-count object-count
+    bibliography-mark dde-connection measure script ruby user-defined table-formula
+"""
+VALUES = frozenset(("float", "percentage", "currency", "date", "time", "boolean"))
+_STYLE_NAME = re.compile(r"""\stext:style-name=(?:"([^"]*)"|'([^']*)')""")
+_RSID = re.compile(r"""\s[\w]+:(?:rsid|paragraph-rsid)=(?:"[^"]*"|'[^']*')""")
+_MODE = re.compile(r"""(\sstyle:writing-mode=)(?:"(?:lr-tb|lr|page)"|'(?:lr-tb|lr|page)')""")
+_DEFAULT = re.compile(r"<style:default-style\b.*?</style:default-style>", re.DOTALL)
+
+
+def _cell(walk: Walk, element: Element) -> Iterator[Piece]:
+    """A cell; what a formula or a number shows stays."""
+    if "table:formula" in element.attributes:
+        walk.kept["formula"] += 1
+        yield walk.raw(element)
+    elif element.attributes.get("office:value-type") in VALUES:
+        yield walk.raw(element)
+    else:
+        yield from walk.content(element)
+
+
+TEXTS = Dialect(
+    blocks=frozenset(("text:p", "text:h", "svg:title", "svg:desc")),
+    runs=frozenset(("text:span",)),
+    wrappers=frozenset(("text:a", "text:meta")),
+    words={**{f"text:{name}": "field" for name in FIELDS.split()}, "presentation:date-time": "field"},
+    kept={"text:tracked-changes": "deleted text", "office:forms": "form", "office:scripts": "macro"},
+    dividers=frozenset(("text:tab", "text:line-break")),
+    noise=frozenset(("text:soft-page-break",)),
+    characters={"text:s": " "},
+    special={"table:table-cell": _cell, "table:covered-table-cell": _cell},
+)
+EDGES = frozenset(
+    f"style:{what}{which}" for what in ("header", "footer") for which in ("", "-left", "-first")
+)  # of pages, in styles.xml
+
+
+@dataclass
+class _Styles:
+    """What a part's styles for characters look like, which of them hide their text, and which are for programs."""
+
+    looks: dict[str, str] = field(default_factory=dict)
+    hidden: set[str] = field(default_factory=set)
+    code: set[str] = field(default_factory=lambda: set(CODE))
+
+    def add(self, source: Source, style: Element) -> None:
+        name, parent = style.attributes.get("style:name", ""), style.attributes.get("style:parent-style-name", "")
+        properties = "".join(
+            source.raw(child.start, child.end) for child in style.elements() if child.name == "style:text-properties"
+        )
+        bare = _RSID.sub("", properties)
+        self.looks[name] = f"{parent}|{'' if re.fullmatch('<[^ ]*text-properties */>', bare) else bare}"
+        if any(child.attributes.get("text:display") == "none" for child in style.elements()):
+            self.hidden.add(name)
+        if parent in self.code:
+            self.code.add(name)
+
+    def key(self, opening: str) -> str:
+        found = _STYLE_NAME.search(opening)
+        name = (found[1] or found[2] or "") if found else ""
+        look = self.looks.get(name, name)
+        return "" if look == "|" else look
+
+
+def read(content: bytes, name: str, languages: Languages) -> Document:
+    """A document taken apart."""
+    package = Package(content, name)
+    _check(package)
+    kept: Counter[str] = Counter()
+    parts = []
+    for member in package.names:
+        folder, _, file = member.rpartition("/")
+        if member == "content.xml" or (file == "content.xml" and folder.startswith("Object")):
+            dialect = _with_styles(package, member)
+            if folder:  # a chart, whose table repeats what cells say
+                dialect = replace(dialect, kept={**dialect.kept, "table:table": "chart's data"})
+            parts.append(walked(package, member, dialect, kept))
+        elif member == "styles.xml":
+            parts.append(walked(package, member, replace(_with_styles(package, member), roots=EDGES), kept))
+    if "content.xml" not in package:
+        package.read("content.xml")
+    target = languages.target
+    changes = {member: _styled(target) for member in ("styles.xml", "content.xml") if member in package and target}
+    return assembled(package, parts, changes, kept)
+
+
+def _check(package: Package) -> None:
+    if "META-INF/documentsignatures.xml" in package:
+        raise UserError(
+            f"{package.name}: is signed, and a translation would break the signature; remove the signature first"
+        )
+    manifest = "META-INF/manifest.xml"
+    if manifest in package:
+        entries = Source(package.read(manifest), f"{package.name}, {manifest}").elements("manifest:encryption-data")
+        if entries:
+            raise UserError(f"{package.name}: is encrypted; save it without a password first")
+
+
+def _with_styles(package: Package, member: str) -> Dialect:
+    styles = _Styles()
+    for part in ("styles.xml", member):
+        if part in package:
+            source = Source(package.read(part), f"{package.name}, {part}")
+            source.each("style:style".__eq__, lambda style, source=source: styles.add(source, style))  # type: ignore[misc]
+
+    def style(element: Element) -> str:
+        return element.attributes.get("text:style-name", "")
+
+    return replace(
+        TEXTS,
+        hidden=lambda element: style(element) in styles.hidden,
+        code=lambda element: style(element) in styles.code,
+        key=styles.key,
+    )
+
+
+def _styled(target: str | None) -> Change:
+    """Styles with the direction, the language and the font of what is written."""
+    assert target is not None
+    code, chosen, turned = tag(target), font(target), right_to_left(target)
+    kind = "style:{}-asian" if chosen else "style:{}-complex" if turned else "fo:{}"
+    language, _, country = code.partition("-")
+    given = {kind.format("language"): language or base(target), kind.format("country"): country or "none"}
+    if chosen:
+        given["style:font-family-asian"] = chosen
+
+    def default(found: re.Match[str]) -> str:
+        style = found[0]
+        if chosen:
+            style = re.sub(r"""\sstyle:font-name-asian=(?:"[^"]*"|'[^']*')""", "", style)
+        for name, value in given.items():
+            style = re.sub(rf"""\s{name}=(?:"[^"]*"|'[^']*')""", "", style)
+            style = re.sub(r"(<style:text-properties\b)", rf'\1 {name}="{value}"', style)
+        return style
+
+    def changed(text: str) -> str:
+        text = _DEFAULT.sub(default, text)
+        return _MODE.sub(r'\1"rl-tb"', text) if turned else text
+
+    return changed

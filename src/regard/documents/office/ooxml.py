@@ -1,0 +1,120 @@
+"""What .docx, .pptx and .xlsx share: the kinds of their parts, and the paragraphs of drawings and charts."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from regard.documents.document import Document, Part
+from regard.documents.language import font, right_to_left, tag
+from regard.documents.markup import Element, Source
+from regard.documents.office.walk import Dialect, Walk
+from regard.documents.package import Package
+from regard.errors import UserError
+
+TYPES = "[Content_Types].xml"
+_NOISE = re.compile(r"""\s(?:lang|altLang|dirty|err|noProof|smtClean|bmk)=(?:"[^"]*"|'[^']*')""")
+_PARAGRAPH = re.compile(r"<(?:\w+:)?p\b[^>]*>\s*(?:<(\w+:)?pPr\b([^>]*?)(/?)>)?", re.DOTALL)
+_RUN_LANGUAGE = re.compile(r"""(<(?:\w+:)?rPr\b[^>]*?\slang=)(?:"[^"]*"|'[^']*')""")
+_EMPTY_EAST_ASIAN = re.compile(r"""(<(?:\w+:)?ea\s+typeface=)(?:""|'')""")
+
+Change = Callable[[str], str]
+
+
+def checked(package: Package) -> Package:
+    """A package that may be changed: one that is not signed."""
+    if any(name.startswith("_xmlsignatures/") for name in package.names):
+        raise UserError(
+            f"{package.name}: is signed, and a translation would break the signature; remove the signature first"
+        )
+    return package
+
+
+def types(package: Package) -> dict[str, str]:
+    """The kind of each part, by its name, as the last words of its type say it."""
+    found = {}
+    source = Source(package.read(TYPES), f"{package.name}, {TYPES}")
+    root = source.elements()[0]
+    for element in root.elements():
+        name, kind = element.attributes.get("PartName", ""), element.attributes.get("ContentType", "")
+        if name.startswith("/") and name[1:] in package:
+            found[name[1:]] = kind.removesuffix("+xml").rpartition(".")[2] if "." in kind else kind
+    return found
+
+
+def assembled(
+    package: Package, parts: Sequence[tuple[Source, Part]], changes: Mapping[str, Change], kept: Counter[str]
+) -> Document:
+    """A document of parts that hold texts, and of others that a language changes."""
+
+    def whole(texts: Sequence[str]) -> bytes:
+        changed = {part.name: (source, text) for (source, part), text in zip(parts, texts, strict=True)}
+        for name, change in changes.items():
+            source, text = changed.get(name) or _text(package, name)
+            changed[name] = source, change(text)
+        return package.written({name: source.encoded(text) for name, (source, text) in changed.items()})
+
+    return Document([part for _, part in parts], whole, kept)
+
+
+def _text(package: Package, name: str) -> tuple[Source, str]:
+    source = Source(package.read(name), f"{package.name}, {name}")
+    return source, source.content.decode()
+
+
+def walked(package: Package, name: str, dialect: Dialect, kept: Counter[str]) -> tuple[Source, Part]:
+    source = Source(package.read(name), f"{package.name}, {name}")
+    return source, Walk(source, dialect, kept).part(name)
+
+
+def drawing(target: str | None) -> Dialect:
+    """The paragraphs of slides, charts and diagrams."""
+    return Dialect(
+        blocks=frozenset(("a:p",)),
+        runs=frozenset(("a:r",)),
+        texts=frozenset(("a:t",)),
+        properties=frozenset(("a:rPr", "a:pPr")),
+        words={"a:fld": "field", "m:oMath": "formula", "m:oMathPara": "formula"},
+        dividers=frozenset(("a:br",)),
+        attributes={"p:cNvPr": ("descr", "title"), "xdr:cNvPr": ("descr", "title"), "wp:docPr": ("descr", "title")},
+        key=lambda opening: _NOISE.sub("", opening),
+        fixed=_links,
+        paragraph=_turned if right_to_left(target) else str,
+        run=_in_language(target),
+    )
+
+
+def _links(run: Element) -> bool:
+    properties = run.first("a:rPr")
+    return properties is not None and properties.first("a:hlinkClick", "a:hlinkMouseOver") is not None
+
+
+def _in_language(target: str | None) -> Change:
+    """Runs in another language say so."""
+    if target is None:
+        return str
+    return lambda opening: _RUN_LANGUAGE.sub(lambda found: f'{found[1]}"{tag(target)}"', opening)
+
+
+def _turned(start: str) -> str:
+    """A paragraph's start, from the right."""
+    found = _PARAGRAPH.match(start)
+    if found is None:
+        return start
+    if found[2] is None:
+        name = re.match(r"<((?:\w+:)?)p", start)
+        return start + f'<{name[1] if name else ""}pPr algn="r" rtl="1"/>'
+    given = re.sub(r"""\s(?:rtl)=(?:"[^"]*"|'[^']*')""", "", found[2])
+    given = given if " algn=" in given else given + ' algn="r"'
+    return start[: found.start(2)] + given + ' rtl="1"' + start[found.end(2) :]
+
+
+def theme_changes(package: Package, kinds: Mapping[str, str], target: str | None) -> dict[str, Change]:
+    """Themes that name no font for the signs of East Asia get one for the language."""
+    chosen = font(target)
+    if chosen is None:
+        return {}
+    return {
+        name: lambda text: _EMPTY_EAST_ASIAN.sub(lambda found: f'{found[1]}"{chosen}"', text)
+        for name, kind in kinds.items()
+        if kind == "theme" and name in package
+    }

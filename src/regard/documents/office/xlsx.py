@@ -1,0 +1,233 @@
+"""Workbooks (.xlsx) <-> texts: cells, comments, headers and footers, drawings, charts.
+
+Formulas and their results, sheets' names and hidden sheets stay, and so do the headers of tables, which formulas name.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from posixpath import dirname, join, normpath
+
+from regard.documents.document import Document, Languages, Part
+from regard.documents.language import right_to_left
+from regard.documents.markup import Element, Source, escape
+from regard.documents.office.ooxml import assembled, checked, drawing, theme_changes, types, walked
+from regard.documents.office.walk import Dialect, Walk
+from regard.documents.package import Package
+from regard.documents.segment import Item, Piece, divided
+
+CELLS = Dialect(
+    blocks=frozenset(("s:si", "s:is", "s:text")),
+    runs=frozenset(("s:r",)),
+    texts=frozenset(("s:t",)),
+    properties=frozenset(("s:rPr",)),
+)
+COMMENTS = Dialect(blocks=frozenset(("tc:text",)))
+_LINES = frozenset(f"s:{which}{what}" for which in ("odd", "even", "first") for what in ("Header", "Footer"))
+_CODE = re.compile(
+    r"""&(?:(?P<part>[LCR])|(?P<word>[PNDTFAZG])|"[^"]*"|K[0-9A-Fa-f]{6}|K\d\d[+-]\d{3}|\d+|[BIUSXYEOH&])"""
+)
+_REFERENCE = re.compile(r"\$?([A-Z]{1,3})\$?(\d{1,7})")
+_VIEW = re.compile(r"(<(?:\w+:)?sheetView\b)((?:\s[^>]*?)?)(/?>)")
+
+
+@dataclass
+class Sheet:
+    """Where a worksheet is, and which cells name the columns of tables."""
+
+    part: str
+    hidden: bool = False
+    headers: set[tuple[int, int]] = field(default_factory=set)
+    """Cells by row and column, from 1."""
+
+
+def read(content: bytes, name: str, languages: Languages) -> Document:
+    """A workbook taken apart."""
+    package = checked(Package(content, name))
+    kinds = types(package)
+    kept: Counter[str] = Counter()
+    found = sheets(package, kinds)
+    parts = cell_parts(package, kinds, found, kept)
+    parts += [walked(package, part, CELLS, kept) for part, kind in kinds.items() if kind == "comments"]
+    shapes = drawing(languages.target)
+    parts += [walked(package, part, shapes, kept) for part, kind in kinds.items() if kind in ("drawing", "chart")]
+    parts += [
+        walked(package, part, COMMENTS, kept) for part, kind in kinds.items() if kind.endswith("threadedcomments")
+    ]
+    changes = theme_changes(package, kinds, languages.target)
+    if right_to_left(languages.target):
+        changes |= dict.fromkeys([sheet.part for sheet in found], _from_the_right)
+    return assembled(package, parts, changes, kept)
+
+
+def cell_parts(
+    package: Package, kinds: dict[str, str], found: list[Sheet], kept: Counter[str]
+) -> list[tuple[Source, Part]]:
+    """The shared strings, if there are any, and the sheets that are seen."""
+    shared = replace(CELLS, special={"s:si": _shared(untouched(package, found), kept)})
+    parts = [walked(package, part, shared, kept) for part, kind in kinds.items() if kind == "sharedStrings"]
+    for sheet in found:
+        if not sheet.hidden:
+            own = replace(CELLS, special={"s:c": _cell(sheet), **dict.fromkeys(_LINES, _line)})
+            parts.append(walked(package, sheet.part, own, kept))
+    return parts
+
+
+def _cell(sheet: Sheet) -> Callable[[Walk, Element], Iterator[Piece]]:
+    """Cells whose strings stand in them. What a formula says stays, and so does the header of a table."""
+
+    def pieces(walk: Walk, element: Element) -> Iterator[Piece]:
+        if element.first("s:f") is not None:
+            walk.kept["formula"] += 1
+            yield walk.raw(element)
+        elif element.first("s:is") is None:
+            yield walk.raw(element)
+        elif cell(element.attributes.get("r", "")) in sheet.headers:
+            walk.kept["table header"] += 1
+            yield walk.raw(element)
+        else:
+            yield from walk.content(element)
+
+    return pieces
+
+
+def _from_the_right(text: str) -> str:
+    def view(found: re.Match[str]) -> str:
+        given = re.sub(r"""\srightToLeft=(?:"[^"]*"|'[^']*')""", "", found[2])
+        return f'{found[1]}{given} rightToLeft="1"{found[3]}'
+
+    return _VIEW.sub(view, text)
+
+
+def related(package: Package, part: str) -> dict[str, tuple[str, str]]:
+    """The parts that a part names: by the name it uses, their kind and where they are."""
+    rels = join(dirname(part), "_rels", f"{part.rpartition('/')[2]}.rels")
+    if rels not in package:
+        return {}
+    found = {}
+    for one in Source(package.read(rels), f"{package.name}, {rels}").elements("rels:Relationship"):
+        given = one.attributes
+        target = given.get("Target", "")
+        place = target.lstrip("/") if target.startswith("/") else normpath(join(dirname(part), target))
+        if given.get("TargetMode") != "External":
+            found[given.get("Id", "")] = (given.get("Type", "").rpartition("/")[2], place)
+    return found
+
+
+def sheets(package: Package, kinds: dict[str, str]) -> list[Sheet]:
+    book = next(
+        (part for part, kind in kinds.items() if kind in ("main", "sheet") and part.endswith("workbook.xml")), ""
+    )
+    hidden = set()
+    if book:
+        places = related(package, book)
+        for one in Source(package.read(book), f"{package.name}, {book}").elements("s:sheet"):
+            if one.attributes.get("state", "visible") != "visible" and one.attributes.get("r:id") in places:
+                hidden.add(places[one.attributes["r:id"]][1])
+    return [Sheet(part, part in hidden, _headers(package, part)) for part, kind in kinds.items() if kind == "worksheet"]
+
+
+def cell(reference: str) -> tuple[int, int] | None:
+    """A cell's row and column, from 1: B3 -> (3, 2)."""
+    found = _REFERENCE.fullmatch(reference)
+    return (int(found[2]), column_number(found[1])) if found else None
+
+
+def column_number(letters: str) -> int:
+    number = 0
+    for letter in letters:
+        number = number * 26 + ord(letter) - ord("A") + 1
+    return number
+
+
+def column_letters(number: int) -> str:
+    letters = ""
+    while number:
+        number, last = divmod(number - 1, 26)
+        letters = chr(ord("A") + last) + letters
+    return letters
+
+
+def _headers(package: Package, part: str) -> set[tuple[int, int]]:
+    found = set()
+    for kind, place in related(package, part).values():
+        if kind != "table" or place not in package:
+            continue
+        for table in Source(package.read(place), f"{package.name}, {place}").elements("s:table"):
+            begin, _, end = table.attributes.get("ref", "").partition(":")
+            first, last = cell(begin), cell(end or begin)
+            if first and last and table.attributes.get("headerRowCount", "1") != "0":
+                found |= {(first[0], column) for column in range(first[1], min(last[1], 16_384) + 1)}
+    return found
+
+
+def shared_number(element: Element) -> int | None:
+    """Which shared string a cell shows."""
+    value = element.first("s:v") if element.attributes.get("t") == "s" else None
+    digits = value.text.strip() if value is not None else ""
+    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 10 else None
+
+
+def untouched(package: Package, found: list[Sheet]) -> dict[int, str]:
+    """The shared strings that stay, and why."""
+    headers: set[int] = set()
+    hidden: set[int] = set()
+    shown: set[int] = set()
+    if not any(sheet.hidden or sheet.headers for sheet in found):
+        return {}
+    for sheet in found:
+
+        def taken(element: Element, sheet: Sheet = sheet) -> None:
+            number = shared_number(element)
+            if number is None:
+                return
+            if cell(element.attributes.get("r", "")) in sheet.headers:
+                headers.add(number)
+            (hidden if sheet.hidden else shown).add(number)
+
+        Source(package.read(sheet.part), f"{package.name}, {sheet.part}").each("s:c".__eq__, taken)
+    return {**dict.fromkeys(hidden - shown, "hidden sheet's cell"), **dict.fromkeys(headers, "table header")}
+
+
+def _shared(stay: dict[int, str], kept: Counter[str]) -> Callable[[Walk, Element], Iterator[Piece]]:
+    """Shared strings, which are numbered from 0."""
+    count = -1
+
+    def pieces(walk: Walk, element: Element) -> Iterator[Piece]:
+        nonlocal count
+        count += 1
+        if count in stay:
+            kept[stay[count]] += 1
+            yield walk.raw(element)
+        else:
+            yield from walk.block(element)
+
+    return pieces
+
+
+def _line(walk: Walk, element: Element) -> Iterator[Piece]:
+    """A header or footer, whose codes begin with &."""
+    text = element.text
+    yield walk.source.raw(element.start, element.inner)
+    items: list[Item] = []
+    at = 0
+    for found in _CODE.finditer(text):
+        items.append(_said(text[at : found.start()]))
+        at = found.end()
+        if found["part"]:
+            yield from [*divided(items, _written), escape(found[0])]
+            items = []
+        else:
+            items.append(Item(escape(found[0]), "word" if found["word"] else "point"))
+    items.append(_said(text[at:]))
+    yield from divided(items, _written)
+    yield walk.source.raw(element.outer, element.end)
+
+
+def _said(text: str) -> Item:
+    return Item(escape(text), "text", text)
+
+
+def _written(text: str) -> str:
+    return escape(text.replace("&", "&&"))

@@ -1,0 +1,99 @@
+"""Android's messages (strings.xml) <-> texts: strings, arrays and plurals. Names and what is marked stay."""
+
+import re
+from collections.abc import Iterator
+
+from regard.documents.document import Document, Languages
+from regard.documents.markup import Element, Other, Source, Text, escape
+from regard.documents.office.walk import Walk
+from regard.documents.resources.message import Spelling, message, placeholders
+from regard.documents.resources.xml_file import CDATA, UNIT, document, meaning, plain
+from regard.documents.segment import Item, Piece, divided
+from regard.errors import UserError
+
+_UNIT = re.compile(rf"\\u[0-9a-fA-F]{{4}}|\\.|{UNIT.pattern}", re.DOTALL)
+_MEANING = {"n": "\n", "t": " "}
+_SPELT = str.maketrans({"\\": "\\\\", "'": "\\'", '"': '\\"', "\n": "\\n"})
+
+
+def read(content: bytes, name: str, languages: Languages) -> Document:
+    """A file taken apart. Of all that is XML, only Android's resources are read."""
+    source = Source(content, name)
+    root = source.elements()[0]
+    if root.name != "resources":
+        raise UserError(
+            f"{name}: is XML, but not Android's, whose root is <resources>; "
+            "of XML, .xliff, .tmx, .resx and .html are translated, too, under those names"
+        )
+    return document(source, {"string": _string, "string-array": _items, "plurals": _items}, name)
+
+
+def _meaning(unit: str) -> str:
+    if not unit.startswith("\\") or len(unit) == 1:
+        return meaning(unit)
+    if len(unit) == 6:
+        sign = chr(int(unit[2:], 16))
+        return sign if not "\ud800" <= sign <= "\udfff" else "\ufffd"
+    return _MEANING.get(unit[1], unit[1])
+
+
+def _written(text: str) -> str:
+    spelt = escape(text.translate(_SPELT))
+    return f"\\{spelt}" if spelt[:1] in ("@", "?") else spelt
+
+
+SPELLING = Spelling(_UNIT, _meaning, _written)
+
+
+def _items(walk: Walk, element: Element) -> Iterator[Piece]:
+    if element.attributes.get("translatable") == "false":
+        walk.kept["entry that is marked as not translatable"] += 1
+        yield walk.raw(element)
+        return
+    yield walk.source.raw(element.start, element.inner)
+    for child in element.children:
+        if isinstance(child, Element) and child.name == "item":
+            yield from _string(walk, child)
+        else:
+            yield walk.raw(child)
+    yield walk.source.raw(element.outer, element.end)
+
+
+def _string(walk: Walk, element: Element) -> Iterator[Piece]:
+    raw = plain(walk, element)
+    yield walk.source.raw(element.start, element.inner)
+    inside = walk.source.raw(element.inner, element.outer)
+    if element.attributes.get("translatable") == "false" or CDATA in inside:
+        walk.kept["entry that is marked as not translatable" if CDATA not in inside else "CDATA"] += 1
+        yield inside
+    elif raw is not None:
+        yield from message(raw, SPELLING, walk.kept)
+    else:
+        yield from divided(list(_marked(walk, element)), _written)
+    yield walk.source.raw(element.outer, element.end)
+
+
+def _marked(walk: Walk, element: Element) -> Iterator[Item]:
+    """A string with elements in it: <b>, and <xliff:g> around what stays."""
+    for child in element.children:
+        if isinstance(child, Text):
+            yield from _texts(walk.raw(child))
+        elif isinstance(child, Other) or child.name == "x1:g" or child.end == child.inner:
+            yield Item(walk.raw(child), "point" if isinstance(child, Other) else "word")
+        else:
+            pair = f"{child.name} {child.start}"
+            yield Item(walk.source.raw(child.start, child.inner), "open", name=pair)
+            yield from _marked(walk, child)
+            yield Item(walk.source.raw(child.outer, child.end), "close", name=pair)
+
+
+def _texts(raw: str) -> Iterator[Item]:
+    units = [(found[0], _meaning(found[0])) for found in _UNIT.finditer(raw)]
+    text = "".join(said.replace("\n", " ") for _, said in units)
+    spelt = [spelling for spelling, said in units for _ in said[:1]]
+    at = 0
+    for begin, stop, _, _ in placeholders(text, 0, len(text)):
+        yield Item("".join(spelt[at:begin]), "text", text[at:begin])
+        yield Item("".join(spelt[begin:stop]), "word")
+        at = stop
+    yield Item("".join(spelt[at:]), "text", text[at:])

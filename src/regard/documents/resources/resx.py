@@ -1,0 +1,34 @@
+""".NET's messages (.resx) <-> texts: values of strings. Names, comments, and resources of other types stay."""
+
+from collections.abc import Iterator
+
+from regard.documents.document import Document, Languages
+from regard.documents.markup import Element, Source, escape
+from regard.documents.office.walk import Walk
+from regard.documents.resources.message import Spelling, message
+from regard.documents.resources.xml_file import UNIT, document, meaning, plain
+from regard.documents.segment import Piece
+from regard.errors import UserError
+
+SPELLING = Spelling(UNIT, meaning, escape)
+
+
+def read(content: bytes, name: str, languages: Languages) -> Document:
+    """A file taken apart."""
+    source = Source(content, name)
+    if source.elements()[0].name != "root":
+        raise UserError(f"{name}: is not a .NET resource file, whose root is <root>; check what it is")
+    return document(source, {"data": _data}, name)
+
+
+def _data(walk: Walk, element: Element) -> Iterator[Piece]:
+    """An entry. Those of a type, and a designer's own, whose names begin with >>, are no texts."""
+    given, value = element.attributes, element.first("value")
+    raw = plain(walk, value) if value is not None else None
+    if raw is None or value is None or "type" in given or "mimetype" in given or given.get("name", "").startswith(">>"):
+        walk.kept["entry that is no string"] += 1
+        yield walk.raw(element)
+        return
+    yield walk.source.raw(element.start, value.inner)
+    yield from message(raw, SPELLING, walk.kept)
+    yield walk.source.raw(value.outer, element.end)

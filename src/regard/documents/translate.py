@@ -1,0 +1,184 @@
+"""The one way a document is translated, which the command, the server and Python share."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import PurePath
+from typing import Any
+
+from regard.documents import formats
+from regard.documents.document import Document, Languages, Part, Translate
+from regard.documents.office import bilingual, docx, epub, odf, pptx, xlsx
+from regard.documents.placement import unsure
+from regard.documents.resources import android, json, properties, resx, strings, yaml
+from regard.documents.segment import Segment, Translated, formatting_lost
+from regard.documents.translators import tmx, xliff
+from regard.errors import UserError
+
+LARGEST = formats.LARGEST
+MOST_TOLD = 1000  # texts that a report quotes, of each kind
+
+Reader = Callable[[bytes, str, Languages], Document]
+
+
+def _text(content: bytes, name: str, languages: Languages) -> Document:
+    """A format that is text from end to end."""
+    pieces = formats.taken(content, PurePath(name), languages.target)
+    return Document([Part(name, pieces)], lambda texts: texts[0].encode())
+
+
+READERS: dict[str, Reader] = {
+    **dict.fromkeys(formats.FORMATS, _text),
+    ".docx": docx.read,
+    ".epub": epub.read,
+    ".json": json.read,
+    ".odp": odf.read,
+    ".ods": odf.read,
+    ".odt": odf.read,
+    ".pptx": pptx.read,
+    ".properties": properties.read,
+    ".resx": resx.read,
+    ".strings": strings.read,
+    ".tmx": tmx.read,
+    ".xlf": xliff.read,
+    ".xliff": xliff.read,
+    ".xlsx": xlsx.read,
+    ".xml": android.read,
+    ".yaml": yaml.read,
+    ".yml": yaml.read,
+}
+INSTEAD = {  # what people have, and what to do with it
+    ".pdf": "a PDF has no paragraphs to translate, only signs at places; "
+    "translate the document that it was made from, or open it in LibreOffice or Word and save it as .docx",
+    ".doc": "save it as .docx in Word or LibreOffice first",
+    ".ppt": "save it as .pptx in PowerPoint or LibreOffice first",
+    ".xls": "save it as .xlsx in Excel or LibreOffice first",
+    ".rtf": "save it as .docx in Word or LibreOffice first",
+    ".docm": "save it as .docx, without macros, first",
+    ".pptm": "save it as .pptx, without macros, first",
+    ".xlsm": "save it as .xlsx, without macros, first",
+    ".mobi": "convert it to .epub first, with Calibre for one",
+    ".azw3": "convert it to .epub first, with Calibre for one",
+    ".pages": "export it as .docx first",
+    ".key": "export it as .pptx first",
+    ".numbers": "export it as .xlsx first",
+    ".csv": "open it in a spreadsheet and save it as .xlsx, or send its lines through a pipe",
+}
+BILINGUAL: dict[str, Reader] = {".docx": bilingual.document, ".xlsx": bilingual.workbook}
+
+
+@dataclass(frozen=True)
+class Unsure:
+    """A text whose formatting or tags may not stand at the right words."""
+
+    text: str
+    translation: str
+    lost: bool
+    """Whether formatting inside of the text was left out, so that all of it looks alike."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What became of a document."""
+
+    format: str
+    texts: int
+    translated: int
+    unchanged: tuple[str, ...]
+    """Texts that came back as they were."""
+    kept: dict[str, int]
+    """What was not to be translated, by kind."""
+    unsure: tuple[Unsure, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Result:
+    """A translated document."""
+
+    content: bytes
+    report: Report
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A document that can be translated, and what is known of it."""
+
+    name: str
+    document: Document
+    format: str
+    segments: Sequence[Segment] = field(default=())
+
+    @property
+    def seen(self) -> str:
+        """What a reader sees of it: its texts, a line each."""
+        return "\n".join(segment.text for segment in self.segments)
+
+    def translate(self, translate: Translate) -> Result:
+        translations = translate(self.segments)
+        content = self.document.rebuilt(translations)
+        return Result(content, _report(self.format, self.segments, translations, self.document.kept))
+
+
+def is_document(name: str) -> bool:
+    return PurePath(name).suffix.lower() in READERS
+
+
+def known(name: str) -> bool:
+    """Whether a file is a document, be it one that is refused with what to do instead."""
+    return PurePath(name).suffix.lower() in READERS | INSTEAD
+
+
+def open_document(
+    content: bytes, name: str, *, source: str | None = None, target: str | None = None, bilingual: bool = False
+) -> Opened:
+    """Take a file apart by the ending of its name. `bilingual`: the translation will stand beside its source."""
+    suffix = PurePath(name).suffix.lower()
+    if suffix in INSTEAD:
+        raise UserError(f"{name}: {suffix} can't be translated; {INSTEAD[suffix]}")
+    if suffix not in READERS:
+        raise UserError(f"{name}: not a format that can be translated; those are {', '.join(READERS)}")
+    if bilingual and suffix not in BILINGUAL:
+        raise UserError(f"{name}: --bilingual is for {' and '.join(BILINGUAL)}; leave it out")
+    if len(content) > LARGEST:
+        raise UserError(f"{name}: {len(content):,} bytes, but a file may have {LARGEST:,}; divide it")
+    reader = (BILINGUAL if bilingual else READERS)[suffix]
+    document = reader(content, name, Languages(source, target))
+    return Opened(name, document, suffix, document.segments)
+
+
+def translate_document(
+    content: bytes,
+    name: str,
+    translate: Translate,
+    *,
+    source: str | None = None,
+    target: str | None = None,
+    bilingual: bool = False,
+) -> Result:
+    """Translate a file's content; everything that is no text stays byte for byte."""
+    return open_document(content, name, source=source, target=target, bilingual=bilingual).translate(translate)
+
+
+def _report(
+    format_: str, segments: Sequence[Segment], translations: Sequence[Translated], kept: Counter[str]
+) -> Report:
+    unchanged: list[str] = []
+    doubtful: list[Unsure] = []
+    same = 0
+    for segment, one in zip(segments, translations, strict=True):
+        if one.text.strip() in ("", segment.text):
+            same += 1
+            unchanged.append(segment.text)
+        elif segment.aligned and unsure(segment.text, segment.marks, one.text, one.pairs):
+            doubtful.append(Unsure(segment.text, one.text, formatting_lost(segment, one)))
+    return Report(
+        format_,
+        len(segments),
+        len(segments) - same,
+        tuple(dict.fromkeys(unchanged))[:MOST_TOLD],
+        dict(sorted(kept.items())),
+        tuple(doubtful[:MOST_TOLD]),
+    )

@@ -1,0 +1,57 @@
+"""The codes inside of a translator's segment <-> marks."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from regard.documents.markup import Element, Other, Text, escape
+from regard.documents.office.walk import Walk
+from regard.documents.segment import Item, Piece, divided
+
+
+@dataclass(frozen=True)
+class Codes:
+    """What the elements inside of a segment are, by name."""
+
+    pairs: frozenset[str]
+    """Those with text in them."""
+    opening: Mapping[str, str] = field(default_factory=dict)
+    """Those that stand for the beginning of something, and the attribute that its end names."""
+    closing: Mapping[str, str] = field(default_factory=dict)
+    words: frozenset[str] = frozenset()
+    """Those that stand for a word; others stand between words."""
+
+
+def content(walk: Walk, element: Element, codes: Codes) -> Iterator[Piece]:
+    """What a segment says, with its codes."""
+    yield from divided(list(_items(walk, element, codes)), escape)
+
+
+def _items(walk: Walk, element: Element, codes: Codes) -> Iterator[Item]:
+    for child in element.children:
+        raw = walk.raw(child)
+        if isinstance(child, Text):
+            yield Item(raw, "text", child.text)
+        elif isinstance(child, Other):
+            yield Item(raw, "point")
+        elif child.name in codes.pairs and child.inner < child.end and child.attributes.get("translate") != "no":
+            pair = f"{child.name} {child.start}"
+            yield Item(walk.source.raw(child.start, child.inner), "open", name=pair)
+            yield from _items(walk, child, codes)
+            yield Item(walk.source.raw(child.outer, child.end), "close", name=pair)
+        else:
+            yield _code(raw, child, codes)
+
+
+def _code(raw: str, element: Element, codes: Codes) -> Item:
+    for kind, names in (("open", codes.opening), ("close", codes.closing)):
+        if element.name in names:
+            given = element.attributes
+            name = given.get(names[element.name]) or given.get("id", "")
+            return Item(raw, kind, name=name)  # type: ignore[arg-type]
+    return Item(raw, "word" if element.name in codes.words else "point")
+
+
+def with_attributes(tag: str, given: Mapping[str, str]) -> str:
+    """A start tag with attributes that it does not have."""
+    end = "/>" if tag.endswith("/>") else ">"
+    return tag.removesuffix(end).rstrip() + "".join(f' {name}="{value}"' for name, value in given.items()) + end

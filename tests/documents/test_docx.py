@@ -1,0 +1,273 @@
+import io
+import re
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.documents.files import WORD, body, both, compressions, kept, members, texts, translated, word, zipped
+from tests.documents.translators import ALL, Translate, every, same, upper
+
+from regard.documents.segment import Translated
+from regard.errors import UserError
+
+
+def runs(*given: tuple[str, str]) -> str:
+    return "".join(
+        f'<w:r w:rsidR="0{number}">{look and f"<w:rPr>{look}</w:rPr>"}<w:t xml:space="preserve">{text}</w:t></w:r>'
+        for number, (look, text) in enumerate(given)
+    )
+
+
+def paragraph(*given: tuple[str, str]) -> str:
+    return f"<w:p>{runs(*given)}</w:p>"
+
+
+def field(code: str, shown: str) -> str:
+    return (
+        '<w:r><w:fldChar w:fldCharType="begin"/></w:r>'
+        f'<w:r><w:instrText xml:space="preserve"> {code} </w:instrText></w:r>'
+        '<w:r><w:fldChar w:fldCharType="separate"/></w:r>'
+        f'<w:r><w:t>{shown}</w:t></w:r><w:r><w:fldChar w:fldCharType="end"/></w:r>'
+    )
+
+
+def seen(text: str) -> str:
+    """What a body shows, a paragraph a line."""
+    root = ElementTree.fromstring(f"<x {WORD}>{text}</x>")
+    return "\n".join("".join(one.itertext()) for one in root.iter() if one.tag.endswith("}p"))
+
+
+def test_runs_that_look_alike_are_joined_and_others_become_marks() -> None:
+    given = (("", "Hel"), ("<w:lang w:val='x'/>", "lo "), ("<w:b/>", "brave"), ("", " new world"))
+    content = word(paragraph(*given))
+    assert texts(content, "a.docx") == ["Hello brave new world"]
+    found = body(translated(content, "a.docx", upper))
+    assert found == (
+        '<w:p><w:r w:rsidR="00"><w:t xml:space="preserve">HELLO </w:t></w:r>'
+        '<w:r w:rsidR="02"><w:rPr><w:b/></w:rPr><w:t>BRAVE</w:t></w:r>'
+        '<w:r w:rsidR="00"><w:t xml:space="preserve"> NEW WORLD</w:t></w:r></w:p>'
+    )
+
+
+def test_formatting_follows_the_alignment() -> None:
+    def turned(text: str) -> Translated:
+        return Translated("Gestern ging die alte Frau.", ((4, 0), (3, 1), (0, 2), (1, 3), (2, 4)))
+
+    content = word(f"<w:p>{runs(('', 'The '), ('<w:i/>', 'old woman'), ('', ' went yesterday.'))}</w:p>")
+    found = body(translated(content, "a.docx", turned))
+    assert "<w:rPr><w:i/></w:rPr><w:t>alte Frau</w:t>" in found
+    assert seen(found) == "Gestern ging die alte Frau."
+
+
+def test_where_the_alignment_is_unsure_a_sentence_has_one_formatting_and_the_report_says_so() -> None:
+    mixed = paragraph(("", "The old "), ("<w:i/>", "woman"), ("", " went"))
+    content = word(mixed + paragraph(("", "One")))
+    done, report = both(content, "a.docx", lambda text: Translated("Die alte Frau ging"))
+    assert "<w:i/>" not in body(done) and seen(body(done)).startswith("Die alte Frau ging")
+    assert [(one.text, one.lost) for one in report.unsure] == [("The old woman went", True)]
+    assert (report.texts, report.translated, report.unchanged) == (2, 2, ())
+    assert both(content, "a.docx", upper)[1].unsure == ()
+
+
+def test_a_link_is_never_lost() -> None:
+    link = f'<w:hyperlink r:id="x" xmlns:r="u">{runs(("<w:u/>", "this page"))}</w:hyperlink>'
+    content = word(f"<w:p>{runs(('', 'See '))}{link}{runs(('', ' now'))}</w:p>")
+    for translate in ALL:
+        found = body(translated(content, "a.docx", translate))
+        assert found.count("<w:hyperlink") == found.count("</w:hyperlink>") == 1
+    assert '<w:rPr><w:u/></w:rPr><w:t xml:space="preserve">this page' in body(translated(content, "a.docx", same))
+    found = body(translated(content, "a.docx", upper))
+    assert "<w:u/></w:rPr><w:t>THIS PAGE</w:t></w:r></w:hyperlink>" in found
+
+
+def test_fields_stay_but_for_what_contents_and_links_show() -> None:
+    content = word(
+        f"<w:p>{runs(('', 'On page '))}{field('PAGEREF _x', '7 pages')}{runs(('', ' of it'))}</w:p>"
+        f"<w:p>{field('HYPERLINK x', 'linked words')}</w:p>"
+        '<w:p><w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText>TOC \\o</w:instrText></w:r>'
+        f'<w:r><w:fldChar w:fldCharType="separate"/></w:r>{runs(("", "Chapter one"))}<w:r><w:tab/></w:r>'
+        f"{field('PAGEREF _y', '3 no')}</w:p>"
+        f"<w:p>{runs(('', 'Chapter two'))}<w:r><w:fldChar w:fldCharType='end'/></w:r></w:p>"
+        '<w:p><w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText>DATE</w:instrText></w:r>'
+        f'<w:r><w:fldChar w:fldCharType="separate"/></w:r>{runs(("", "not this"))}</w:p>'
+        f"<w:p>{runs(('', 'nor this'))}<w:r><w:fldChar w:fldCharType='end'/></w:r>{runs(('', 'but this'))}</w:p>"
+    )
+    assert texts(content, "a.docx") == ["On page of it", "linked words", "Chapter one", "Chapter two", "but this"]
+    found = body(translated(content, "a.docx", upper))
+    assert seen(found).split("\n") == [
+        "ON PAGE  PAGEREF _x 7 pages OF IT", " HYPERLINK x LINKED WORDS", "TOC \\oCHAPTER ONE PAGEREF _y 3 no",
+        "CHAPTER TWO", "DATEnot this", "nor thisBUT THIS",
+    ]  # fmt: skip
+    assert re.findall("fldCharType=.(.*?).[/']", found) == re.findall("fldCharType=.(.*?).[/']", body(content))
+    assert kept(content, "a.docx") == {"field": 3}
+
+
+def test_what_is_not_text_stays() -> None:
+    paragraphs = (
+        f"<w:p>{runs(('<w:vanish/>', 'hidden words'))}</w:p>",
+        '<w:p><w:pPr><w:pStyle w:val="Source Code"/></w:pPr><w:r><w:t>int main</w:t></w:r></w:p>',
+        "<w:p><w:del><w:r><w:delText>old words</w:delText></w:r></w:del></w:p>",
+        '<w:p><m:oMath xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"><m:t>sin x</m:t>'
+        "</m:oMath></w:p>",
+        "<w:p><w:fldSimple w:instr='AUTHOR'><w:r><w:t>Kim Regard</w:t></w:r></w:fldSimple></w:p>",
+        f"<w:p>{runs(('', '12 + 34 = 46'))}</w:p>",
+    )
+    content = word("".join(paragraphs))
+    assert texts(content, "a.docx") == []
+    assert body(translated(content, "a.docx", upper)) == "".join(paragraphs)
+    assert kept(content, "a.docx") == {"hidden text": 1, "code": 1, "formula": 1, "field": 1}
+
+
+def test_text_boxes_notes_and_alternative_texts_inside_of_a_sentence() -> None:
+    box = (
+        '<w:r><w:drawing><wp:docPr xmlns:wp="http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing"'
+        f" id='1' name='n' descr=\"It's a &lt;tree&gt;\"/><w:txbxContent><w:p>{runs(('', 'in the box'))}</w:p>"
+        "</w:txbxContent></w:drawing></w:r>"
+    )
+    note = "<w:r><w:rPr><w:rStyle w:val='N'/></w:rPr><w:footnoteReference w:id='2'/></w:r>"
+    notes = f"<w:footnotes {WORD}><w:footnote w:id='2'><w:p>{runs(('', 'a note'))}</w:p></w:footnote></w:footnotes>"
+    content = word(f"<w:p>{runs(('', 'Red '))}{box}{note}{runs(('', 'apples'))}</w:p>", footnotes=notes)
+    assert texts(content, "a.docx") == ["Red apples", "It's a <tree>", "in the box", "a note"]
+    assert members(translated(content, "a.docx")) == members(content)
+    found = translated(content, "a.docx", upper)
+    assert 'descr="IT&#x27;S A &lt;TREE&gt;"' in body(found) and "IN THE BOX" in body(found)
+    assert body(found).count("<w:drawing>") == body(found).count("<w:footnoteReference") == 1
+    assert b"A NOTE" in members(found)["word/footnotes.xml"]
+
+
+def test_right_to_left() -> None:
+    content = word(
+        f"<w:p><w:pPr><w:keepNext/><w:spacing w:after='0'/></w:pPr>{runs(('<w:b/><w:lang/>', 'Words'))}</w:p>"
+        f"<w:p>{runs(('', 'More words'))}</w:p>"
+    )
+    found = body(translated(content, "a.docx", upper, "he"))
+    assert "<w:pPr><w:keepNext/><w:bidi/><w:spacing w:after='0'/></w:pPr>" in found
+    assert "<w:rPr><w:b/><w:rtl/><w:lang/></w:rPr>" in found
+    assert '<w:p><w:pPr><w:bidi/></w:pPr><w:r w:rsidR="00"><w:rPr><w:rtl/></w:rPr>' in found
+    assert "bidi" not in body(translated(content, "a.docx", upper, "ko"))
+
+
+def test_korean_has_a_font() -> None:
+    styles = (
+        f"<w:styles {WORD}><w:docDefaults><w:rPrDefault><w:rPr><w:rFonts w:ascii='A' w:eastAsiaTheme='minorEastAsia'/>"
+        "<w:lang w:val='en-US' w:eastAsia='en-US'/></w:rPr></w:rPrDefault></w:docDefaults></w:styles>"
+    )
+    found = members(translated(word("", styles=styles), "a.docx", same, "ko"))["word/styles.xml"].decode()
+    assert "<w:rFonts w:ascii='A' w:eastAsia=\"Malgun Gothic\"/><w:lang w:val='en-US' w:eastAsia=\"ko-KR\"/>" in found
+    assert members(translated(word("", styles=styles), "a.docx"))["word/styles.xml"] == styles.encode()
+
+
+def test_another_prefix_and_the_strict_form() -> None:
+    content = members(word(f"<w:p>{runs(('', 'Some '), ('<w:b/>', 'words'))}</w:p>"))
+    document = content["word/document.xml"].decode()
+    strict = document.replace(
+        "http://schemas.openxmlformats.org/wordprocessingml/2006/main",
+        "http://purl.oclc.org/ooxml/wordprocessingml/main",
+    )
+    for other in (strict, re.sub(r"\bw:(?!=)", "ns0:", document).replace("xmlns:w=", "xmlns:ns0=")):
+        found = members(translated(zipped({**content, "word/document.xml": other}), "a.docx", upper))
+        text = found["word/document.xml"].decode()
+        assert "SOME" in text and "WORDS" in text
+        ElementTree.fromstring(text)
+
+
+def test_signed_and_encrypted_documents_are_refused() -> None:
+    signed = zipped({**members(word("")), "_xmlsignatures/sig1.xml": "<x/>"})
+    with pytest.raises(UserError, match="is signed"):
+        texts(signed, "a.docx")
+    with pytest.raises(UserError, match="is encrypted"):
+        texts(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "a.docx")
+
+
+def test_side_by_side() -> None:
+    section = f"<w:p><w:pPr><w:sectPr/></w:pPr>{runs(('', 'Last words'))}</w:p>"
+    mark = "<w:bookmarkStart w:id='1' w:name='x'/><w:bookmarkEnd w:id='1'/>"
+    content = word(f"<w:p>{mark}{runs(('', 'Red apples'))}</w:p><w:p>{runs(('', '42'))}</w:p>{section}")
+    found = body(translated(content, "a.docx", upper, bilingual=True))
+    assert found.count("<w:tbl>") == 1 and found.count("w:name='x'") == 1
+    assert re.findall(r"<w:t\b[^>]*>(.*?)</w:t>", found) == ["Red apples", "RED APPLES", "42", "LAST WORDS"]
+    ElementTree.fromstring(f"<x {WORD}>{found}</x>")
+
+
+@pytest.fixture(scope="module")
+def made() -> bytes:
+    """A document as python-docx writes it."""
+    docx = pytest.importorskip("docx")
+    document = docx.Document()
+    document.add_heading("The garden", 0)
+    paragraph = document.add_paragraph("Hello ")
+    paragraph.add_run("brave").bold = True
+    paragraph.add_run(" new world, 안녕하세요 👩\u200d👧 שלום.")
+    document.add_paragraph("one\ttwo\nthree", style="List Bullet")
+    table = document.add_table(2, 2)
+    table.cell(0, 0).text, table.cell(1, 1).text = "Cell <A> & b", "42"
+    section = document.sections[0]
+    section.header.paragraphs[0].text, section.footer.paragraphs[0].text = "The header", "The footer"
+    document.add_comment(paragraph.runs, "A remark", author="x")
+    out = io.BytesIO()
+    document.save(out)
+    return out.getvalue()
+
+
+def test_a_document_of_another_program(made: bytes) -> None:
+    docx = pytest.importorskip("docx")
+    assert sorted(texts(made, "a.docx")) == sorted(
+        ["The garden", "Hello brave new world, 안녕하세요 👩\u200d👧 שלום.", "one", "two", "three", "Cell <A> & b",
+         "The header", "The footer", "A remark"]
+    )  # fmt: skip
+    assert members(translated(made, "a.docx")) == members(made)
+    assert compressions(translated(made, "a.docx")) == compressions(made)
+    found = docx.Document(io.BytesIO(translated(made, "a.docx", upper)))
+    assert [one.text for one in found.paragraphs] == [
+        "THE GARDEN", "HELLO BRAVE NEW WORLD, 안녕하세요 👩\u200d👧 שלום.", "ONE\tTWO\nTHREE",
+    ]  # fmt: skip
+    assert [one.bold for one in found.paragraphs[1].runs][:3] == [None, True, None]
+    assert found.tables[0].cell(0, 0).text == "CELL <A> & B"
+
+
+@every
+def test_any_translation_is_a_document(made: bytes, translate: Translate) -> None:
+    docx = pytest.importorskip("docx")
+    for target in (None, "ar", "ko"):
+        docx.Document(io.BytesIO(translated(made, "a.docx", translate, target)))
+
+
+LOOKS = st.sampled_from(["", "<w:b/>", "<w:i/>", "<w:vanish/>", "<w:lang w:val='x'/>"])
+TEXT = st.text(st.sampled_from("ab é안다\u0301👩\u200dש.<&\t"), max_size=8).map(
+    lambda text: text.replace("&", "&amp;").replace("<", "&lt;")
+)
+INLINE = st.recursive(
+    st.one_of(
+        st.builds(lambda look, text: runs((look, text)), LOOKS, TEXT),
+        st.sampled_from([
+            "<w:bookmarkStart w:id='1'/>", "<w:r><w:tab/></w:r>", "<w:r/>", "<w:proofErr/>", "<!-- x -->",
+            "<w:r><w:t>a</w:t><w:br/><w:t>b c</w:t><w:drawing/></w:r>", field("PAGE", "7 x"), field("HYPERLINK", "x y"),
+            '<w:r><w:fldChar w:fldCharType="begin"/></w:r>', '<w:r><w:fldChar w:fldCharType="end"/></w:r>', "\n ",
+            f"<w:r><w:txbxContent><w:p>{runs(('', 'a box'))}</w:p></w:txbxContent></w:r>",
+        ]),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=5).map("".join),
+        inner.map(lambda text: f"<w:hyperlink>{text}</w:hyperlink>"),
+        inner.map(lambda text: f"<w:sdt><w:sdtPr/><w:sdtContent>{text}</w:sdtContent></w:sdt>"),
+    ),
+    max_leaves=8,
+)  # fmt: skip
+
+
+def skeleton(text: str) -> list[str]:
+    """Every element in order, but for those that runs are made of."""
+    return re.findall(r"</?w:(?!(?:r|rPr|b|i|lang|t|proofErr|p|rtl|pPr|bidi)\b)[^>]*>", text)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(INLINE, max_size=3), st.sampled_from(ALL), st.sampled_from([None, "ar"]))
+def test_any_paragraphs(paragraphs: list[str], translate: Translate, target: str | None) -> None:
+    content = word("".join(f"<w:p>{text}</w:p>" for text in paragraphs))
+    assert members(translated(content, "a.docx")) == members(content)
+    found = body(translated(content, "a.docx", translate, target))
+    ElementTree.fromstring(f"<x {WORD}>{found}</x>")
+    assert skeleton(found) == skeleton(body(content))
+    outside = re.sub(r"<w:t\b[^>]*>[^<]*</w:t>|<w:instrText.*?</w:instrText>|<!--.*?-->|<[^>]*>", "", found)
+    assert not outside.strip(), "a text stands in its element, and that in a run"

@@ -1,0 +1,94 @@
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.documents.files import compressions, members, texts, translated, zipped
+from tests.documents.translators import ALL, Translate, every, upper
+
+from regard.errors import UserError
+
+CONTAINER = (
+    '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
+    '<rootfile full-path="OPS/book.opf" media-type="application/oebps-package+xml"/></rootfiles></container>'
+)
+BOOK = (
+    '<package xmlns="http://www.idpf.org/2007/opf" version="3.0"><metadata xmlns:dc="http://purl.org/dc/elements/1.1/">'
+    "<dc:title>The garden</dc:title><dc:language>en</dc:language><dc:creator>Kim Writer</dc:creator></metadata>"
+    '<manifest><item id="a" href="text/one%20two.xhtml" media-type="application/xhtml+xml"/>'
+    '<item id="n" href="toc.ncx" media-type="application/x-dtbncx+xml"/>'
+    '<item id="p" href="a.jpg" media-type="image/jpeg"/></manifest><spine toc="n"><itemref idref="a"/></spine>'
+    "</package>"
+)
+CONTENTS = (
+    '<?xml version="1.0"?><!DOCTYPE ncx PUBLIC "-//NISO//DTD ncx 2005-1//EN" "http://www.daisy.org/z3986/2005/ncx.dtd">'
+    '<ncx xmlns="http://www.daisy.org/z3986/2005/ncx/"><navMap><navPoint><navLabel><text>Chapter one</text></navLabel>'
+    "</navPoint></navMap></ncx>"
+)
+PAGE = """<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE html>
+<html xmlns="http://www.w3.org/1999/xhtml" xml:lang="en" lang="en"><head><title>Chapter one</title><script src="x"/>
+<meta charset="utf-8"/></head>
+<body><h1 id="x"/><p>Hello <b>brave</b> <img src="a.jpg" alt="a &amp; picture"/> new world, 안녕<a id="y"/>.</p>
+<p><code/>More words</p></body></html>
+"""
+
+
+def book(page: str = PAGE, **others: str) -> bytes:
+    return zipped(
+        {
+            "mimetype": "application/epub+zip", "META-INF/container.xml": CONTAINER, "OPS/book.opf": BOOK,
+            "OPS/toc.ncx": CONTENTS, "OPS/text/one two.xhtml": page, "OPS/a.jpg": b"\xff\xd8", **others,
+        }
+    )  # fmt: skip
+
+
+def test_what_is_translated() -> None:
+    assert texts(book(), "a.epub") == [
+        "The garden", "Chapter one", "Hello brave new world, 안녕.", "More words", "a & picture", "Chapter one",
+    ]  # fmt: skip
+    assert members(translated(book(), "a.epub")) == members(book())
+    assert compressions(translated(book(), "a.epub", upper)) == compressions(book())
+    assert compressions(book())[0] == ("mimetype", 0)
+
+
+def test_languages_and_directions() -> None:
+    found = members(translated(book(), "a.epub", upper, "he"))
+    assert b"<dc:language>he</dc:language>" in found["OPS/book.opf"]
+    assert b'<spine toc="n" page-progression-direction="rtl">' in found["OPS/book.opf"]
+    page = found["OPS/text/one two.xhtml"].decode()
+    assert '<html dir="rtl" xmlns="http://www.w3.org/1999/xhtml" xml:lang="he" lang="he">' in page
+    assert '<img src="a.jpg" alt="A &amp; PICTURE"/>' in page and '<h1 id="x"/>' in page
+    assert b"<dc:creator>Kim Writer</dc:creator>" in found["OPS/book.opf"]
+
+
+@every
+def test_tags_stay(translate: Translate) -> None:
+    found = members(translated(book(), "a.epub", translate))["OPS/text/one two.xhtml"].decode()
+    tags = [re.findall(r"<[^<>]*>", re.sub('alt="[^"]*"', "alt", text)) for text in (PAGE, found)]
+    assert tags[0] == tags[1]
+
+
+def test_books_that_are_refused() -> None:
+    encrypted = (
+        '<encryption xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><e:EncryptedData '
+        'xmlns:e="http://www.w3.org/2001/04/xmlenc#"><e:CipherData><e:CipherReference URI="{}"/></e:CipherData>'
+        "</e:EncryptedData></encryption>"
+    )
+    with pytest.raises(UserError, match="DRM"):
+        texts(book(**{"META-INF/encryption.xml": encrypted.format("OPS/text/one%20two.xhtml")}), "a.epub")
+    assert texts(book(**{"META-INF/encryption.xml": encrypted.format("OPS/font.otf")}), "a.epub")
+    with pytest.raises(UserError, match="is signed"):
+        texts(book(**{"META-INF/signatures.xml": "<x/>"}), "a.epub")
+    with pytest.raises(UserError, match="has no META-INF/container.xml"):
+        texts(zipped({"x": ""}), "a.epub")
+    with pytest.raises(UserError, match="where its contents are"):
+        texts(zipped({"META-INF/container.xml": CONTAINER}), "a.epub")
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.text(max_size=60), st.sampled_from(ALL))
+def test_any_page(text: str, translate: Translate) -> None:
+    content = book(f"<html><p>{text.encode('utf-8', 'replace').decode().replace(chr(0), '')}</p></html>")
+    assert members(translated(content, "a.epub")) == members(content)
+    translated(content, "a.epub", translate)

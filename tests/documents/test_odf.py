@@ -1,0 +1,168 @@
+import re
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.documents.files import (
+    ODF,
+    both,
+    compressions,
+    kept,
+    members,
+    open_body,
+    open_text,
+    texts,
+    translated,
+    zipped,
+)
+from tests.documents.translators import ALL, Translate, upper
+
+from regard.documents.segment import Translated
+from regard.errors import UserError
+
+STYLES = (
+    '<style:style style:name="T1" style:family="text"><style:text-properties fo:font-weight="bold"/></style:style>'
+    '<style:style style:name="T2" style:family="text"><style:text-properties officeooo:rsid="00a"/></style:style>'
+    '<style:style style:name="T3" style:family="text"><style:text-properties text:display="none"/></style:style>'
+    '<style:style style:name="P1" style:family="paragraph" style:parent-style-name="Preformatted_20_Text"/>'
+)
+
+
+def span(style: str, text: str) -> str:
+    return f'<text:span text:style-name="{style}">{text}</text:span>'
+
+
+def test_runs_of_an_editor_are_joined() -> None:
+    content = open_text(
+        f"<text:p>Hel{span('T2', 'lo ')}{span('T1', 'brave')}{span('T2', ' new')} world</text:p>", STYLES
+    )
+    assert texts(content, "a.odt") == ["Hello brave new world"]
+    found = open_body(translated(content, "a.odt", upper))
+    assert found == f"<text:p>HELLO {span('T1', 'BRAVE')} NEW WORLD</text:p>"
+    assert members(translated(content, "a.odt")) == members(content)
+    assert compressions(translated(content, "a.odt", upper)) == compressions(content)
+
+
+def test_unsure() -> None:
+    content = open_text(f"<text:p>The {span('T1', 'old')} woman went</text:p>", STYLES)
+    done, report = both(content, "a.odt", lambda _: Translated("Die alte Frau ging"))
+    assert open_body(done) == "<text:p>Die alte Frau ging</text:p>"
+    assert [one.lost for one in report.unsure] == [True]
+
+
+def test_a_link_around_and_inside_of_a_run() -> None:
+    for link in (f'<text:a x="y">{span("T1", "our page")}</text:a>', span("T1", '<text:a x="y">our page</text:a>')):
+        content = open_text(f"<text:p>See {link} right now</text:p>", STYLES)
+        assert open_body(translated(content, "a.odt")) == open_body(content)
+        found = open_body(translated(content, "a.odt", upper))
+        ElementTree.fromstring(f"<x {ODF}>{found}</x>")
+        assert re.sub("<[^>]*>", "", found) == "SEE OUR PAGE RIGHT NOW"
+        assert re.search('<text:a x="y">(?:<text:span[^>]*>)?OUR PAGE(?:</text:span>)?</text:a>', found)
+
+
+def test_what_stays_and_what_stands_inside() -> None:
+    note = (
+        "<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>a note</text:p></text:note-body>"
+        "</text:note>"
+    )
+    box = "<draw:text-box><text:p>in a box</text:p></draw:text-box>"
+    frame = f"<draw:frame>{box}<svg:title>a picture</svg:title></draw:frame>"
+    content = open_text(
+        "<text:tracked-changes><text:p>deleted words</text:p></text:tracked-changes>"
+        f"<text:h>Head<text:s text:c='2'/>line</text:h><text:p text:style-name='P1'>int main</text:p>"
+        f"<text:p>{span('T3', 'hidden words')}</text:p>"
+        f"<text:p>Red {note}{frame}apples<text:tab/>and<text:line-break/>more</text:p>"
+        "<text:p>Page <text:page-number>three</text:page-number></text:p>",
+        STYLES,
+    )
+    assert texts(content, "a.odt") == [
+        "Head line",
+        "Red apples",
+        "and",
+        "more",
+        "Page",
+        "a note",
+        "in a box",
+        "a picture",
+    ]
+    assert kept(content, "a.odt") == {"deleted text": 1, "code": 1, "hidden text": 1, "field": 1}
+    assert members(translated(content, "a.odt")) == members(content)
+    found = open_body(translated(content, "a.odt", upper))
+    assert re.sub(r"\s*<[^>]*>\s*", "|", found).replace("||", "|").strip("|").count("A NOTE") == 1
+    assert "int main" in found and "hidden words" in found and "deleted words" in found and ">three<" in found
+    ElementTree.fromstring(f"<x {ODF}>{found}</x>")
+
+
+def test_cells() -> None:
+    def cell(attributes: str, text: str) -> str:
+        return f"<table:table-cell {attributes}><text:p>{text}</text:p></table:table-cell>"
+
+    content = open_text(
+        cell('office:value-type="string"', "Red apples")
+        + cell('office:value-type="string" table:formula="of:=A1"', "Red apples")
+        + cell('office:value-type="date"', "March 5")
+        + cell("", "words")
+    )
+    assert texts(content, "a.ods") == ["Red apples", "words"]
+    assert kept(content, "a.ods") == {"formula": 1}
+    assert open_body(translated(content, "a.ods", upper)).count("Red apples") == 1
+
+
+def test_headers_of_pages_charts_and_styles() -> None:
+    styles = (
+        f"<office:document-styles {ODF}><style:default-style style:family='paragraph'><style:paragraph-properties "
+        'style:writing-mode="page"/><style:text-properties fo:language="en" fo:country="US" style:font-name-asian="X"/>'
+        "</style:default-style><style:header><text:p>The header</text:p></style:header>"
+        "<draw:page><text:p>Click to edit</text:p></draw:page></office:document-styles>"
+    )
+    chart = f"<x {ODF}><text:p>Sales</text:p><table:table><text:p>East</text:p></table:table></x>"
+    content = open_text("<text:p>Words</text:p>", **{"styles.xml": styles, "Object 1/content.xml": chart})
+    assert sorted(texts(content, "a.odt")) == ["Sales", "The header", "Words"]
+    arabic = members(translated(content, "a.odt", upper, "ar"))["styles.xml"].decode()
+    assert 'style:writing-mode="rl-tb"' in arabic and 'style:language-complex="ar"' in arabic
+    korean = members(translated(content, "a.odt", upper, "ko"))["styles.xml"].decode()
+    assert 'style:font-family-asian="Malgun Gothic"' in korean and 'style:language-asian="ko"' in korean
+    german = members(translated(content, "a.odt", upper, "de"))["styles.xml"].decode()
+    assert 'fo:language="de"' in german and 'fo:language="en"' not in german
+
+
+def test_signed_and_encrypted_documents_are_refused() -> None:
+    given = members(open_text("<text:p>Words</text:p>"))
+    with pytest.raises(UserError, match="is signed"):
+        texts(zipped({**given, "META-INF/documentsignatures.xml": "<x/>"}), "a.odt")
+    manifest = (
+        '<m:manifest xmlns:m="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"><m:file-entry><m:encryption-data/>'
+        "</m:file-entry></m:manifest>"
+    )
+    with pytest.raises(UserError, match="is encrypted"):
+        texts(zipped({**given, "META-INF/manifest.xml": manifest}), "a.odt")
+    with pytest.raises(UserError, match=r"has no content.xml"):
+        texts(zipped({"mimetype": "x"}), "a.odt")
+
+
+TEXT = st.text(st.sampled_from("ab é안\u0301👩\u200dש. "), max_size=8)
+INLINE = st.recursive(
+    st.one_of(
+        TEXT,
+        st.sampled_from(["<text:tab/>", "<text:s/>", "<text:bookmark/>", "<text:date>a b</text:date>", "<!-- x -->",
+                         "<text:note><text:p>a note</text:p></text:note>", "<text:soft-page-break/>"]),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4).map("".join),
+        st.builds(span, st.sampled_from(["T1", "T2", "T3", "T9"]), inner),
+        inner.map(lambda text: f"<text:a>{text}</text:a>"),
+    ),
+    max_leaves=8,
+)  # fmt: skip
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(INLINE, max_size=3), st.sampled_from(ALL))
+def test_any_paragraphs(paragraphs: list[str], translate: Translate) -> None:
+    content = open_text("".join(f"<text:p>{text}</text:p>" for text in paragraphs), STYLES)
+    assert members(translated(content, "a.odt")) == members(content)
+    found = open_body(translated(content, "a.odt", translate))
+    ElementTree.fromstring(f"<x {ODF}>{found}</x>")
+    pattern = r"</?text:(?!(?:span|s|soft-page-break)\b)[^>]*>|<!-- x -->"
+    assert re.findall(pattern, found) == re.findall(pattern, open_body(content))
