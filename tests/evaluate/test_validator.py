@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.decode.test_translator import Echo
+from tests.translate.test_translator import Echo
 from tests.support.models import sentences
 
 from regard.config.data import CorpusConfig, PrepareConfig
