@@ -26,7 +26,7 @@ from regard.config.model import model_config
 from regard.look.page import page
 from regard.model.build import build
 from regard.saved.bundled import DEFAULT, located
-from regard.saved.saved_model import load_model
+from regard.saved.folder import load_model
 from regard.translate.translator import Translator
 
 TOKENS = 60

@@ -201,13 +201,15 @@ def written(folder: Path) -> str:
     from translate_speed import copying_model, lines
 
     from regard.config.presets import preset
-    from regard.saved.saved_model import save_model
+    from regard.saved.folder import save_model
+    from regard.saved.saved_model import SavedModel
     from regard.text.subwords import Subwords
 
     config = preset("small")
     subwords = Subwords.train(lines("train.en") + lines("train.de"), config.model.vocabulary)
     copying = copying_model(config.model)
-    save_model(folder / "model", copying, config, {"subwords.model": subwords.content}, languages=("en", "de"))
+    saved = SavedModel.of_run(config, {"subwords.model": subwords.content}, ("en", "de"), "NFC")
+    save_model(folder / "model", saved.with_model(copying))
     return str(folder / "model")
 
 

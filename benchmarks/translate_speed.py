@@ -84,14 +84,16 @@ def write_models(folder: Path, name: str, given: Path | None) -> None:
     """The same model as every contender loads it."""
     from regard.exchange.to_ctranslate2 import FOLDER, export_ctranslate2
     from regard.exchange.to_huggingface import export_huggingface
-    from regard.saved.saved_model import save_model
+    from regard.saved.folder import save_model
+    from regard.saved.saved_model import SavedModel
     from regard.text.subwords import Subwords
 
     model = folder / "model"
     if given is None:
         config: Config = preset(name)
         subwords = Subwords.train(lines("train.en") + lines("train.de"), config.model.vocabulary)
-        save_model(model, copying_model(config.model), config, {"subwords.model": subwords.content})
+        saved = SavedModel.of_run(config, {"subwords.model": subwords.content}, (None, None), "NFC")
+        save_model(model, saved.with_model(copying_model(config.model)))
     else:
         shutil.copytree(given, model, ignore=shutil.ignore_patterns(FOLDER))
     shutil.copytree(model, folder / "model-int8")

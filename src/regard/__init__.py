@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from regard.errors import UserError as UserError
     from regard.evaluate.evaluation import evaluate as evaluate
     from regard.model.build import build as build
-    from regard.saved.saved_model import load_model as load_model
-    from regard.saved.saved_model import save_model as save_model
+    from regard.saved.folder import load_model as load_model
+    from regard.saved.folder import save_model as save_model
     from regard.search.sampling import Sampling as Sampling
     from regard.text.normalise import normalise as normalise
     from regard.text.subwords import Subwords as Subwords
@@ -39,12 +39,12 @@ _PUBLIC = {
     "build": "regard.model.build",
     "evaluate": "regard.evaluate.evaluation",
     "load": "regard.translate.load",
-    "load_model": "regard.saved.saved_model",
+    "load_model": "regard.saved.folder",
     "load_parser": "regard.translate.load",
     "normalise": "regard.text.normalise",
     "prepare": "regard.data.prepare",
     "preset": "regard.config.presets",
-    "save_model": "regard.saved.saved_model",
+    "save_model": "regard.saved.folder",
     "train": "regard.api",
     "translate_file": "regard.translate.document",
 }

@@ -8,7 +8,7 @@ from regard.config.run import Config
 from regard.data.prepared import Prepared
 from regard.errors import UserError
 from regard.evaluate.validator import bleu_validator
-from regard.saved.saved_model import load_model
+from regard.saved.folder import load_model
 from regard.train.fine_tuning import check_same_text, fine_tuned
 from regard.train.loop import Observer
 from regard.train.loop import train as run

@@ -6,12 +6,13 @@ import pytest
 import sacrebleu
 from tests.support.command import Run
 from tests.support.models import sentences
+from tests.support.saving import save_built
 
 from regard.config.model import model_config
 from regard.config.run import Config
 from regard.evaluate.perplexity import perplexity, score_texts
 from regard.model.build import build
-from regard.saved.saved_model import Saved, save_model
+from regard.saved.folder import LoadedModel
 from regard.translate.translator import Translator
 
 
@@ -96,10 +97,10 @@ def test_mistakes(run: Run, texts: Path, arguments: str, sentence: str) -> None:
 
 
 def test_a_line_longer_than_the_model_reads_costs_the_perplexity_alone(
-    run: Run, saved: Saved, texts: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, saved: LoadedModel, texts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = model_config(**{**saved.config.model_dump(), "positions": "learned", "max_length": 40})
-    save_model(texts / "m", build(config), Config(model=config), saved.subwords)
+    save_built(texts / "m", build(config), Config(model=config), saved.subwords)
     (texts / "test.en").write_text("\n".join(["x"] * 4 + ["x y " * 50] + ["x"] * 15) + "\n", encoding="utf-8")
     line = "--model m --source test.en --reference test.de --beam 1 --out made.de --json"
     code, out, err = run(*line.split())

@@ -9,7 +9,7 @@ from tests.support.models import sentences
 
 from regard.engines.ctranslate2_engine import CTranslate2Engine
 from regard.files import check_manifest
-from regard.saved.saved_model import load_model
+from regard.saved.folder import load_model
 from regard.translate.load import convert, load
 from regard.translate.translator import Translator
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from tests.support.command import Run
 
-from regard.saved.saved_model import load_model
+from regard.saved.folder import load_model
 from regard.text.subwords import Subwords
 from regard.text.symbols import Symbols
 from regard.text.trees import read_trees, words

@@ -10,13 +10,14 @@ import pytest
 import torch
 from tests.support.command import Run
 from tests.support.models import sentences
+from tests.support.saving import save_built
 from tests.text.conftest import HOSTILE
 
 from regard.config.run import Config
 from regard.config.special_tokens import EOS
 from regard.model.build import build
 from regard.saved import bundled
-from regard.saved.saved_model import Saved, save_model
+from regard.saved.folder import LoadedModel
 from regard.translate.translator import Translator
 
 
@@ -152,8 +153,8 @@ def test_an_empty_argument_is_a_blank_text(run: Run, folder: Path) -> None:
     assert run("--model", str(folder), "", stdin=b"The man.\n") == (0, b"\n", "")
 
 
-def test_a_model_that_does_not_say_what_it_reads(run: Run, saved: Saved, tmp_path: Path) -> None:
-    save_model(tmp_path / "m", saved.model, Config(model=saved.config, decode=saved.decode), saved.subwords)
+def test_a_model_that_does_not_say_what_it_reads(run: Run, saved: LoadedModel, tmp_path: Path) -> None:
+    save_built(tmp_path / "m", saved.model, Config(model=saved.config, decode=saved.decode), saved.subwords)
     code, _, err = run("--model", str(tmp_path / "m"), "--from", "en", "x")
     assert (code, err) == (2, "regard: the model does not say which languages it reads; leave out --from\n")
 
@@ -175,14 +176,16 @@ def test_a_reader_that_leaves(folder: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
-def test_ten_thousand_nasty_lines_through_a_pipe_in_bounded_memory(saved: Saved, tmp_path: Path, engine: str) -> None:
+def test_ten_thousand_nasty_lines_through_a_pipe_in_bounded_memory(
+    saved: LoadedModel, tmp_path: Path, engine: str
+) -> None:
     """As many lines out as in; ten times the lines take hardly more memory."""
     model = build(saved.config)
     model.load_state_dict(saved.model.state_dict())
     with torch.no_grad():
         model.projection_VD[EOS] += 1.0  # most outputs end by themselves, and so stay with their engine
     folder = tmp_path / "model"
-    save_model(folder, model, Config(model=saved.config, decode=saved.decode), saved.subwords)
+    save_built(folder, model, Config(model=saved.config, decode=saved.decode), saved.subwords)
     hostile = [line.encode("utf-8", "surrogatepass").replace(b"\n", b" ") for line in HOSTILE[1:]]
     hostile += [b"", b"z" * 20_000, b"\xff\x00", "같은 말. ".encode() * 50]
     peaks = []

@@ -21,8 +21,8 @@ from regard.evaluate.perplexity import score_ids
 from regard.exchange.to_ctranslate2 import positions, write_ctranslate2
 from regard.model.build import build
 from regard.model.seq2seq import Seq2Seq
-from regard.saved.description import Description
-from regard.saved.saved_model import as_arrays
+from regard.saved.folder import as_arrays
+from regard.saved.saved_model import SavedModel
 from regard.search.hypothesis import Hypothesis
 from regard.search.length_penalty import normalised
 from regard.search.sampling import Sampling
@@ -61,7 +61,7 @@ class Pair:
             model.projection_VD[EOS] += end / model.projection_VD.shape[1]  # as in like_trained, the logit's own bias
         longest = self.config.max_length - 1 if self.config.positions == "learned" else None
         self.torch = Asked(model, longest=longest)
-        described = Description(self.config, DecodeConfig(), (None, None), "NFC", files)
+        described = SavedModel(self.config, DecodeConfig(), (None, None), "NFC", files)
         folder.mkdir()
         write_ctranslate2(folder, described, as_arrays(model.state_dict()), "float32")
         self.folder = folder
@@ -245,7 +245,7 @@ def test_limits(restless: Pair, extra: int) -> None:
 def test_scores_that_are_not_numbers(tmp_path: Path, subwords: Subwords, value: float) -> None:
     pair = Pair(tmp_path / "ct2", subwords, steps=0)
     pair.torch.model.projection_VD.fill_(value)
-    described = Description(pair.config, DecodeConfig(), (None, None), "NFC", {"subwords.model": subwords.content})
+    described = SavedModel(pair.config, DecodeConfig(), (None, None), "NFC", {"subwords.model": subwords.content})
     write_ctranslate2(pair.folder, described, as_arrays(pair.torch.model.state_dict()), "float32")
     for beam in (1, 3):
         with pytest.raises(Failed, match="not numbers"):
@@ -313,7 +313,7 @@ def test_no_output_holds_what_means_nothing(tmp_path: Path, subwords: Subwords) 
     pair = Pair(tmp_path / "ct2", subwords, tie_projection=False)
     with torch.no_grad():
         pair.torch.model.projection_VD[[PAD, UNK, BOS]] = 8.0 / 16
-    described = Description(pair.config, DecodeConfig(), (None, None), "NFC", {"subwords.model": subwords.content})
+    described = SavedModel(pair.config, DecodeConfig(), (None, None), "NFC", {"subwords.model": subwords.content})
     write_ctranslate2(pair.folder, described, as_arrays(pair.torch.model.state_dict()), "float32")
     for some in pair.engine(None).search(sources(10), Request(DecodeConfig(beam=3), n_best=3)):
         for one in some:

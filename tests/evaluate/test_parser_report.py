@@ -3,7 +3,7 @@
 from tests.translate.test_parser import saved_parser  # noqa: F401
 
 from regard.evaluate.parser_report import ParserReport, figures, measure_parser
-from regard.saved.saved_model import Saved
+from regard.saved.folder import LoadedModel
 from regard.text.trees import Tree, cleaned, read_trees, words
 from regard.translate.parser import Parse, ParseOptions, Parser
 
@@ -43,7 +43,7 @@ def test_what_is_repaired_is_counted_and_measured() -> None:
     )
 
 
-def test_both_kinds_of_search_are_measured(saved_parser: Saved) -> None:
+def test_both_kinds_of_search_are_measured(saved_parser: LoadedModel) -> None:
     """An untrained parser writes trees only where it is held to them."""
     parser = Parser(saved_parser)
     found = measure_parser(parser, trees(*GOLD), ParseOptions(beam=1))

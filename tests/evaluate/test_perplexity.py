@@ -10,7 +10,7 @@ from regard.errors import Failed, UserError
 from regard.evaluate import perplexity as module
 from regard.evaluate.perplexity import Scored, perplexity, score_ids, score_texts
 from regard.model.build import build
-from regard.saved.saved_model import Saved
+from regard.saved.folder import LoadedModel
 from regard.search.ensemble import Ensemble
 from regard.text.subwords import Subwords
 from regard.translate.translator import Options, Translator
@@ -47,7 +47,7 @@ def test_a_search_and_a_score_agree(translator: Translator) -> None:
     assert scores == pytest.approx(found.token_scores, abs=1e-5)
 
 
-def test_ensembles_are_scored(saved: Saved) -> None:
+def test_ensembles_are_scored(saved: LoadedModel) -> None:
     ensemble = Ensemble([saved.model, saved.model])
     twice = Translator(saved, later=lambda: ensemble)
     alone = score_texts(Translator(saved), ["The man."], ["Der Mann."])[0]
@@ -55,14 +55,14 @@ def test_ensembles_are_scored(saved: Saved) -> None:
     assert together.token_scores == pytest.approx(alone.token_scores, abs=1e-5)
 
 
-def test_scores_that_are_not_numbers_are_told(saved: Saved) -> None:
+def test_scores_that_are_not_numbers_are_told(saved: LoadedModel) -> None:
     broken = build(saved.config).eval().requires_grad_(False)
     broken.projection_VD.fill_(math.nan)
     with pytest.raises(Failed, match="not numbers"):
         score_ids(broken, [[5, 6]], [[7]])
 
 
-def test_a_text_is_as_long_as_the_model_can_read_and_no_longer(saved: Saved) -> None:
+def test_a_text_is_as_long_as_the_model_can_read_and_no_longer(saved: LoadedModel) -> None:
     config = saved.config.model_copy(update={"positions": "learned", "max_length": 12})
     limited = Translator(replace(saved, config=config, model=build(config).eval().requires_grad_(False)))
     fits, over = "1" * 10, "1" * 11  # a space before them is a token, too
@@ -73,7 +73,7 @@ def test_a_text_is_as_long_as_the_model_can_read_and_no_longer(saved: Saved) -> 
             score_texts(limited, ["1", pair[0]], ["1", pair[1]])
 
 
-def test_the_source_says_into_which_language(saved: Saved) -> None:
+def test_the_source_says_into_which_language(saved: LoadedModel) -> None:
     tagged = Subwords.train(sentences(), 400, tags=("<2de>", "<2ko>"))
     both = Translator(replace(saved, languages=(None, None), subwords={"subwords.model": tagged.content}))
     source, target = tagged.encode(["The man.", "Der Mann."])

@@ -4,8 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.translate.test_translator import Echo
 from tests.support.models import sentences
+from tests.translate.test_translator import Echo
 
 from regard.config.data import CorpusConfig, PrepareConfig
 from regard.config.run import Config
@@ -13,7 +13,7 @@ from regard.data.prepare import prepare
 from regard.data.prepared import Prepared, RawPair
 from regard.errors import UserError
 from regard.evaluate.validator import bleu_validator, translated
-from regard.saved.saved_model import Saved
+from regard.saved.folder import LoadedModel
 from regard.text.subwords import Subwords
 from regard.translate.translator import Translator
 
@@ -48,7 +48,7 @@ def test_trees_have_no_bleu(tmp_path: Path) -> None:
         bleu_validator(data, Config(), {})
 
 
-def test_each_pair_is_translated_into_the_language_of_its_tag(saved: Saved) -> None:
+def test_each_pair_is_translated_into_the_language_of_its_tag(saved: LoadedModel) -> None:
     """In the order in which they come, each with its tag before it."""
     tagged, echo = Subwords.train(sentences(), 400, tags=("<2de>", "<2ko>")), Echo()
     both = Translator(replace(saved, languages=(None, None), subwords={"subwords.model": tagged.content}), echo)

@@ -15,7 +15,7 @@ from regard.config.special_tokens import BOS, EOS, PAD, UNK
 from regard.engines.engine import quiet
 from regard.errors import UserError
 from regard.exchange.from_huggingface import import_huggingface
-from regard.saved.saved_model import load_model
+from regard.saved.folder import load_model
 from regard.text.normalise import normalise
 from regard.translate.translator import Options, Translator
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from tests.support.models import sentences
+from tests.support.saving import save_built
 
 from regard.config.model import model_config
 from regard.config.presets import preset
@@ -15,16 +16,16 @@ from regard.errors import UserError
 from regard.exchange import to_ctranslate2
 from regard.exchange.to_ctranslate2 import Quantization, export_ctranslate2, inconvertible, positions
 from regard.files import check_manifest
-from regard.saved.saved_model import Saved, as_arrays, load_model, save_model
+from regard.saved.folder import LoadedModel, as_arrays, load_model
 from regard.text.subwords import Subwords
 from regard.translate.translator import Translator
 
 
 @pytest.fixture
-def folder(saved: Saved, tmp_path: Path) -> Path:
+def folder(saved: LoadedModel, tmp_path: Path) -> Path:
     path = tmp_path / "model"
     config = Config(model=saved.config, decode=saved.decode)
-    save_model(path, saved.model, config, saved.subwords, languages=saved.languages, card="# 한국어 card\n")
+    save_built(path, saved.model, config, saved.subwords, languages=saved.languages, card="# 한국어 card\n")
     return path
 
 
@@ -118,13 +119,13 @@ def test_whole_or_not_at_all(folder: Path, tmp_path: Path, monkeypatch: pytest.M
     assert (out / "model.bin").read_bytes() != before
 
 
-def test_what_can_not_be_exported(folder: Path, saved: Saved, tmp_path: Path) -> None:
+def test_what_can_not_be_exported(folder: Path, saved: LoadedModel, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="nowhere: no such folder"):
         export_ctranslate2(tmp_path / "nowhere", tmp_path / "M", "int8")
     config = model_config(**{**saved.config.model_dump(), "positions": "rotary"})
     from regard.model.build import build
 
-    save_model(folder, build(config), Config(model=config), saved.subwords, replace=True)
+    save_built(folder, build(config), Config(model=config), saved.subwords, replace=True)
     with pytest.raises(
         UserError, match="model: CTranslate2 can't compute this model, since its positions are rotary; "
     ):

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 from tests.exchange.marian import ENGLISH, KOREAN, ODD, ids, logits, marian, publish, tokenizer
+from tests.support.saving import save_built
 
 from regard.config.decode import DecodeConfig
 from regard.config.model import model_config
@@ -16,7 +17,7 @@ from regard.errors import UserError
 from regard.exchange.from_huggingface import import_huggingface
 from regard.exchange.to_huggingface import export_huggingface
 from regard.model.build import build
-from regard.saved.saved_model import load_model, save_model
+from regard.saved.folder import load_model
 from regard.text.normalise import normalise
 from regard.text.subwords import Subwords
 from regard.translate.translator import Options, Translator
@@ -52,7 +53,7 @@ def save(folder: Path, **changes: Any) -> None:
         shift_D = model.get_parameter("decoder.1.around_feed_forward.norm.bias")
         model.projection_VD[EOS] = 3.5 * shift_D / shift_D.square().sum()  # a logit of about 3.5: outputs end
     contents = {name: subwords.content for name, subwords in vocabularies.items()}
-    save_model(
+    save_built(
         folder,
         model,
         Config(model=config, decode=DECODE),
@@ -178,6 +179,6 @@ def test_an_existing_folder_is_kept(pair: tuple[Path, Path]) -> None:
 
 def test_a_model_without_subwords_is_refused(tmp_path: Path) -> None:
     config = Config(model=model_config(vocabulary=9, encoder_layers=1, decoder_layers=1, d_model=8, d_ff=8, heads=2))
-    save_model(tmp_path / "m", build(config), config, {})
+    save_built(tmp_path / "m", build(config), config, {})
     with pytest.raises(UserError, match="no subwords"):
         export_huggingface(tmp_path / "m", tmp_path / "out")

@@ -11,6 +11,7 @@ import pytest
 import torch
 from onnxruntime import InferenceSession
 from tests.support.models import sentences
+from tests.support.saving import save_built
 
 from regard.config.decode import DecodeConfig
 from regard.config.model import ModelConfig, model_config
@@ -19,7 +20,7 @@ from regard.config.special_tokens import BOS, PAD
 from regard.errors import UserError
 from regard.exchange.to_onnx import export_onnx
 from regard.model.build import build
-from regard.saved.saved_model import load_model, save_model
+from regard.saved.folder import load_model
 from regard.text.normalise import normalise
 from regard.text.subwords import Subwords
 from regard.translate.translator import Options, Translator
@@ -51,7 +52,7 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     model = build(config).requires_grad_(False)
     model.projection_VD.mul_(3.0)
     whole = Config(model=config, decode=DecodeConfig(extra_length=5))
-    save_model(
+    save_built(
         place / "ours", model, whole, {"subwords.model": subwords.content}, languages=("en", "de"), card="# 카드\n"
     )
     export_onnx(place / "ours", place / "onnx")
@@ -123,7 +124,7 @@ def test_an_existing_folder_is_kept(pair: tuple[Path, Path]) -> None:
 )
 def test_what_has_no_graph_is_refused(change: dict[str, object], reason: str, tmp_path: Path) -> None:
     config = ModelConfig.model_validate({"vocabulary": 9, "d_model": 8, "d_ff": 8, "heads": 2, **change})
-    save_model(tmp_path / "ours", build(config), Config(model=config), {})
+    save_built(tmp_path / "ours", build(config), Config(model=config), {})
     with pytest.raises(UserError, match=f"{reason}, which can't be exported to ONNX"):
         export_onnx(tmp_path / "ours", tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["ours"]

@@ -16,7 +16,7 @@ from regard.look.sight import KINDS
 from regard.model.build import build
 from regard.model.positions import sinusoids
 from regard.model.seq2seq import Attentions, Seq2Seq
-from regard.saved.saved_model import Saved
+from regard.saved.folder import LoadedModel
 from regard.search.sampling import Sampling
 from regard.text.subwords import Subwords
 from regard.translate.translator import Options, Translator
@@ -109,11 +109,13 @@ def test_a_tag_is_a_word_of_its_own() -> None:
     assert all(source >= 1 for source, _ in sight.alignment)
 
 
-def several_saved(config: ModelConfig, several: Subwords) -> Saved:
+def several_saved(config: ModelConfig, several: Subwords) -> LoadedModel:
     from regard.config.decode import DecodeConfig
 
     model = build(config).eval().requires_grad_(False)
-    return Saved(config, DecodeConfig(beam=2), (None, None), "NFC", {"subwords.model": several.content}, model=model)
+    return LoadedModel(
+        config, DecodeConfig(beam=2), (None, None), "NFC", {"subwords.model": several.content}, model=model
+    )
 
 
 class OnlyCross(Seq2Seq):
@@ -134,7 +136,7 @@ class OnlyCross(Seq2Seq):
         return Attentions(*(getattr(full, kind) if kind in self.kinds else () for kind in KINDS))
 
 
-def test_models_without_some_attention(saved: Saved) -> None:
+def test_models_without_some_attention(saved: LoadedModel) -> None:
     for kinds in ({"cross"}, set[str]()):
         seen = Translator(replace(saved, model=OnlyCross(saved.model, kinds))).look("The old woman.")
         assert set(seen.sentences[0].attention) == kinds

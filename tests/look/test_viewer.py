@@ -19,7 +19,7 @@ from regard.look.look import Look
 from regard.look.page import VIEWER, page
 from regard.model.build import build
 from regard.model.positions import sinusoids
-from regard.saved.saved_model import Saved
+from regard.saved.folder import LoadedModel
 from regard.translate.translator import Translator
 
 if TYPE_CHECKING:
@@ -300,7 +300,7 @@ def test_models_that_have_less(open_page: Open, seen: Look) -> None:
     assert open_page(json.dumps(told)).text_content("#regard-look") == "There is no sentence to look at."
 
 
-def test_many_heads_of_a_long_sentence(open_page: Open, saved: Saved) -> None:
+def test_many_heads_of_a_long_sentence(open_page: Open, saved: LoadedModel) -> None:
     """8 heads in 6 layers of three kinds, and 60 tokens on either side."""
     torch.manual_seed(4)
     config = model_config(

@@ -6,7 +6,7 @@ import pytest
 
 from regard.errors import UserError
 from regard.saved import bundled
-from regard.saved.saved_model import load_model
+from regard.saved.folder import load_model
 
 
 def test_a_name_stands_for_a_bundled_model_unless_there_is_such_a_folder(

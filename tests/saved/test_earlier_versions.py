@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from regard.cli.main import app
-from regard.saved.saved_model import load_model
+from regard.saved.folder import load_model
 from regard.train.log import records
 from regard.translate.load import load
 

@@ -8,13 +8,14 @@ import pytest
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from tests.support.saving import save_built
 
 from regard.config.model import model_config
 from regard.config.run import Config
 from regard.errors import UserError
 from regard.files import write_manifest
 from regard.model.build import build
-from regard.saved.saved_model import load_model, save_model
+from regard.saved.folder import load_model
 
 CONFIG = Config(model=model_config(vocabulary=30, encoder_layers=1, decoder_layers=1, d_model=8, d_ff=8, heads=2))
 
@@ -22,7 +23,7 @@ CONFIG = Config(model=model_config(vocabulary=30, encoder_layers=1, decoder_laye
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
     torch.manual_seed(0)
-    save_model(
+    save_built(
         tmp_path / "모델",
         build(CONFIG),
         CONFIG,
@@ -59,7 +60,7 @@ def test_a_description_of_before_a_setting_existed_means_its_default(saved: Path
 
 def test_half_precision_comes_back_as_float32(tmp_path: Path) -> None:
     model = build(CONFIG)
-    save_model(tmp_path / "m", model, CONFIG, {}, storage="float16")
+    save_built(tmp_path / "m", model, CONFIG, {}, storage="float16")
     back = load_model(tmp_path / "m")
     for name, tensor in back.model.state_dict().items():
         assert torch.equal(tensor, model.state_dict()[name].half().float())
@@ -69,7 +70,7 @@ def test_bytes_come_back_as_nearly_the_same_numbers(tmp_path: Path) -> None:
     model = build(CONFIG)
     with torch.no_grad():
         next(parameter for parameter in model.parameters() if parameter.dim() == 2)[0] = 0.0
-    save_model(tmp_path / "m", model, CONFIG, {}, storage="int8")
+    save_built(tmp_path / "m", model, CONFIG, {}, storage="int8")
     back = load_model(tmp_path / "m")
     assert back.storage == "int8"
     for name, tensor in back.model.state_dict().items():
@@ -79,7 +80,7 @@ def test_bytes_come_back_as_nearly_the_same_numbers(tmp_path: Path) -> None:
         else:
             step = weight.abs().amax(1, keepdim=True) / 127
             assert (tensor - weight).abs().le(step * 0.501).all(), name
-    save_model(tmp_path / "again", back.model, CONFIG, {}, storage="int8")
+    save_built(tmp_path / "again", back.model, CONFIG, {}, storage="int8")
     first, second = (load_file(tmp_path / name / "model.safetensors") for name in ("m", "again"))
     matrices = [name for name in first if first[name].dim() > 1]
     assert {first[name].dtype for name in matrices} == {torch.int8}
@@ -87,7 +88,7 @@ def test_bytes_come_back_as_nearly_the_same_numbers(tmp_path: Path) -> None:
 
 
 def test_bytes_without_their_scales_are_refused(tmp_path: Path) -> None:
-    save_model(tmp_path / "m", build(CONFIG), CONFIG, {}, storage="int8")
+    save_built(tmp_path / "m", build(CONFIG), CONFIG, {}, storage="int8")
     path = tmp_path / "m" / "model.safetensors"
     tensors = load_file(path)
     scale = next(name for name in tensors if name.endswith(":scale"))
@@ -105,9 +106,9 @@ def test_bytes_without_their_scales_are_refused(tmp_path: Path) -> None:
 def test_an_existing_folder_is_kept(saved: Path) -> None:
     before = (saved / "manifest.json").read_bytes()
     with pytest.raises(UserError, match="exists already"):
-        save_model(saved, build(CONFIG), CONFIG, {})
+        save_built(saved, build(CONFIG), CONFIG, {})
     assert (saved / "manifest.json").read_bytes() == before
-    save_model(saved, build(CONFIG), CONFIG, {}, replace=True)
+    save_built(saved, build(CONFIG), CONFIG, {}, replace=True)
     assert not (saved / "subwords.model").exists()
     assert [path.name for path in saved.parent.iterdir()] == [saved.name], "nothing is left beside it"
 
@@ -211,5 +212,5 @@ def test_a_full_disk_is_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("regard.saved.weights.save_file", full)
     config = Config(model=model_config(vocabulary=20, encoder_layers=1, decoder_layers=1, d_model=8, d_ff=8, heads=1))
     with pytest.raises(UserError, match="model: No space left on device; make room there"):
-        save_model(tmp_path / "model", build(config.model), config, {})
+        save_built(tmp_path / "model", build(config.model), config, {})
     assert not any(tmp_path.iterdir())

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 from tests.support.models import padded, plain_beam_search, sentences
+from tests.support.saving import save_built
 
 from regard.config.decode import DecodeConfig
 from regard.config.model import ModelConfig
@@ -17,7 +18,7 @@ from regard.exchange.to_huggingface import export_huggingface
 from regard.exchange.to_onnx import export_onnx
 from regard.model.build import build
 from regard.model.seq2seq import Seq2Seq
-from regard.saved.saved_model import Saved, load_model, save_model
+from regard.saved.folder import LoadedModel, load_model
 from regard.search.beam import beam_search
 from regard.translate.load import live, load
 from regard.translate.translator import Options, Translator
@@ -38,12 +39,12 @@ def shrunk(name: str, vocabulary: int) -> tuple[ModelConfig, Seq2Seq]:
 
 @pytest.fixture(scope="module", params=NAMES)
 def stored(
-    request: pytest.FixtureRequest, saved: Saved, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, Saved]:
+    request: pytest.FixtureRequest, saved: LoadedModel, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, LoadedModel]:
     config, model = shrunk(request.param, saved.config.vocabulary)
     path = tmp_path_factory.mktemp("lineage") / request.param
-    save_model(path, model, Config(model=config, decode=saved.decode), saved.subwords)
-    return path, Saved(config, saved.decode, (None, None), "NFC", saved.subwords, model=model)
+    save_built(path, model, Config(model=config, decode=saved.decode), saved.subwords)
+    return path, LoadedModel(config, saved.decode, (None, None), "NFC", saved.subwords, model=model)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -60,7 +61,7 @@ def test_beam_search_finds_what_plain_lists_find(name: str) -> None:
             assert hypothesis.score == pytest.approx(score, abs=1e-4)
 
 
-def test_comes_back_from_the_disk_and_translates(stored: tuple[Path, Saved]) -> None:
+def test_comes_back_from_the_disk_and_translates(stored: tuple[Path, LoadedModel]) -> None:
     path, made = stored
     back = load_model(path)
     assert back.config == made.config
@@ -74,7 +75,7 @@ def test_comes_back_from_the_disk_and_translates(stored: tuple[Path, Saved]) -> 
     assert len(found.sentences[0].outputs) == 2
 
 
-def test_alignment_where_there_is_attention(stored: tuple[Path, Saved]) -> None:
+def test_alignment_where_there_is_attention(stored: tuple[Path, LoadedModel]) -> None:
     path, made = stored
     (found,) = load(path).window([TEXTS[0]], Options(alignment=True))
     output = found.sentences[0].outputs[0]
@@ -85,14 +86,14 @@ def test_alignment_where_there_is_attention(stored: tuple[Path, Saved]) -> None:
     assert bool(output.alignment) == attends
 
 
-def test_an_ensemble_of_different_models(stored: tuple[Path, Saved], saved: Saved, tmp_path: Path) -> None:
+def test_an_ensemble_of_different_models(stored: tuple[Path, LoadedModel], saved: LoadedModel, tmp_path: Path) -> None:
     path, _ = stored
-    save_model(tmp_path / "transformer", saved.model, Config(model=saved.config, decode=saved.decode), saved.subwords)
+    save_built(tmp_path / "transformer", saved.model, Config(model=saved.config, decode=saved.decode), saved.subwords)
     both = load(path, tmp_path / "transformer")
     assert both.translate(TEXTS[:2]) == load(tmp_path / "transformer", path).translate(TEXTS[:2])
 
 
-def test_other_programs_refuse_with_one_sentence(stored: tuple[Path, Saved], tmp_path: Path) -> None:
+def test_other_programs_refuse_with_one_sentence(stored: tuple[Path, LoadedModel], tmp_path: Path) -> None:
     path, made = stored
     kind = made.config.architecture
     with pytest.raises(

@@ -7,14 +7,15 @@ import pytest
 import torch
 from tests.serve.running import Running, running
 from tests.support.models import like_trained
+from tests.support.saving import save_built
 
 from regard.config.run import Config
 from regard.model.build import build
-from regard.saved.saved_model import Saved, save_model
+from regard.saved.folder import LoadedModel
 
 
 @pytest.fixture(scope="session")
-def folders(saved: Saved, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def folders(saved: LoadedModel, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Models by direction; en to fr goes by way of de."""
     place = tmp_path_factory.mktemp("served")
     found = {}
@@ -25,7 +26,7 @@ def folders(saved: Saved, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
         like_trained(model)
         folder: Path = place / f"{source}-{target}"
         config = Config(model=saved.config, decode=saved.decode)
-        save_model(folder, model, config, saved.subwords, languages=(source, target))
+        save_built(folder, model, config, saved.subwords, languages=(source, target))
         found[f"{source}-{target}"] = str(folder)
     return found
 

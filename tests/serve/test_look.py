@@ -8,13 +8,14 @@ import torch
 from tests.serve.running import Running, gated, running
 from tests.serve.test_steady import LINES, until
 from tests.support.models import like_trained
+from tests.support.saving import save_built
 
 from regard.config.decode import DecodeConfig
 from regard.config.run import Config
 from regard.config.special_tokens import EOS
 from regard.look.page import page
 from regard.model.build import build
-from regard.saved.saved_model import Saved, save_model
+from regard.saved.folder import LoadedModel
 from regard.serve.keys import new_key, read_keys
 from regard.translate.load import load
 from regard.translate.translation import Translation
@@ -77,14 +78,14 @@ def test_details_along_a_route(served: Running, folders: dict[str, str]) -> None
     assert same == {"translatedText": "A b c", "score": 0, "alignment": [[0, 0], [1, 1], [2, 2]], "alternatives": []}
 
 
-def test_a_greedy_model_has_scores(saved: Saved, tmp_path: Path) -> None:
+def test_a_greedy_model_has_scores(saved: LoadedModel, tmp_path: Path) -> None:
     """Its engine leaves them out of a translation, which does not need them."""
     torch.manual_seed(1)
     model = build(saved.config).eval().requires_grad_(False)
     like_trained(model)
     model.projection_VD[EOS] += 4 / saved.config.d_model  # so that it ends by itself
     config = Config(model=saved.config, decode=DecodeConfig(beam=1))
-    save_model(tmp_path / "model", model, config, saved.subwords, languages=("en", "de"))
+    save_built(tmp_path / "model", model, config, saved.subwords, languages=("en", "de"))
     with running(str(tmp_path / "model")) as served:
         found = served.post("/details", {"q": "The old woman.", "source": "en", "target": "de"}).json
     exact = load(tmp_path / "model", engine="torch").window(["The old woman."], Options(token_scores=True))[0]

@@ -3,10 +3,11 @@ from pathlib import Path
 import pytest
 from tests.serve.running import running
 from tests.support.models import sentences
+from tests.support.saving import save_built
 
 from regard.config.run import Config
 from regard.errors import UserError
-from regard.saved.saved_model import Saved, save_model
+from regard.saved.folder import LoadedModel
 from regard.serve.languages import name, pattern, served
 from regard.serve.metrics import Metrics
 from regard.serve.models import Models
@@ -15,11 +16,11 @@ from regard.translate.load import load
 from regard.translate.translator import Options
 
 
-def of_several(folder: Path, saved: Saved, languages: tuple[str | None, str | None], *tags: str) -> str:
+def of_several(folder: Path, saved: LoadedModel, languages: tuple[str | None, str | None], *tags: str) -> str:
     """A model that is told by tags what to write."""
     subwords = Subwords.train(sentences(), 400, tags=tags)
     config = Config(model=saved.config, decode=saved.decode)
-    save_model(folder, saved.model, config, {"subwords.model": subwords.content}, languages=languages)
+    save_built(folder, saved.model, config, {"subwords.model": subwords.content}, languages=languages)
     return str(folder)
 
 
@@ -59,7 +60,7 @@ def test_languages_that_are_given(folders: dict[str, str]) -> None:
         Models(["en-de=nowhere"], 1 << 30, Metrics())
 
 
-def test_a_model_of_both_ways(saved: Saved, tmp_path: Path) -> None:
+def test_a_model_of_both_ways(saved: LoadedModel, tmp_path: Path) -> None:
     path = of_several(tmp_path / "model", saved, ("en", "de"), "<2en>", "<2de>")
     assert list(Models([path], 1 << 30, Metrics()).steps) == [("en", "de"), ("de", "en")]
     assert list(Models([f"de-en={path}"], 1 << 30, Metrics()).steps) == [("de", "en")]
@@ -71,7 +72,7 @@ def test_a_model_of_both_ways(saved: Saved, tmp_path: Path) -> None:
             assert answer.json == {"translatedText": load(path).translate("im Schnee.", Options(target=target))}
 
 
-def test_a_model_that_writes_several_languages_reads_one(saved: Saved, tmp_path: Path) -> None:
+def test_a_model_that_writes_several_languages_reads_one(saved: LoadedModel, tmp_path: Path) -> None:
     path = of_several(tmp_path / "model", saved, ("en", None), "<2de>", "<2ko>")
     assert list(Models([path], 1 << 30, Metrics()).steps) == [("en", "de"), ("en", "ko")]
     unsaid = of_several(tmp_path / "unsaid", saved, (None, None), "<2de>", "<2ko>")

@@ -6,18 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.saving import save_built
 from typer.testing import CliRunner
 
 from regard.cli.main import app, main
 from regard.config.run import Config
-from regard.saved.saved_model import Saved, save_model
+from regard.saved.folder import LoadedModel
 
 
 @pytest.fixture(scope="session")
-def folder(saved: Saved, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(saved: LoadedModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A saved model that nobody trained."""
     path = tmp_path_factory.mktemp("models") / "model"
-    save_model(
+    save_built(
         path, saved.model, Config(model=saved.config, decode=saved.decode), saved.subwords, languages=("en", "de")
     )
     return path

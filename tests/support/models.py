@@ -13,7 +13,7 @@ from regard.config.model import model_config
 from regard.config.special_tokens import BOS, EOS, PAD, UNK
 from regard.model.build import build
 from regard.model.seq2seq import Memory, Seq2Seq
-from regard.saved.saved_model import Saved
+from regard.saved.folder import LoadedModel
 from regard.search.banned import Banned
 from regard.search.length_penalty import normalised
 from regard.text.subwords import Subwords
@@ -155,7 +155,7 @@ def like_trained(model: Seq2Seq) -> None:
 
 
 @pytest.fixture(scope="session")
-def saved(subwords: Subwords) -> Saved:
+def saved(subwords: Subwords) -> LoadedModel:
     """An untrained model that can read and write, and writes no more than a few tokens."""
     torch.manual_seed(1)
     config = model_config(
@@ -165,11 +165,11 @@ def saved(subwords: Subwords) -> Saved:
     model.projection_VD.mul_(3.0)
     like_trained(model)
     decode = DecodeConfig(beam=2, extra_length=3)
-    return Saved(config, decode, ("en", "de"), "NFC", {"subwords.model": subwords.content}, model=model)
+    return LoadedModel(config, decode, ("en", "de"), "NFC", {"subwords.model": subwords.content}, model=model)
 
 
 @pytest.fixture(scope="session")
-def translator(saved: Saved) -> Translator:
+def translator(saved: LoadedModel) -> Translator:
     return Translator(saved)
 
 

@@ -14,16 +14,18 @@ from regard.config.run import Config
 from regard.data.batches import Position
 from regard.errors import Failed, UserError
 from regard.files import sha256
+from regard.saved.saved_model import SavedModel
 from regard.train import checkpoint
-from regard.train.checkpoint import Belongings, Progress
+from regard.train.checkpoint import Progress
 
-BELONGINGS = Belongings(Config(), {"subwords.model": b"x"}, ("en", "ko"), "NFC")
+CONFIG = Config()
+SAVED = SavedModel.of_run(CONFIG, {"subwords.model": b"x"}, ("en", "ko"), "NFC")
 
 
 def put(folder: Path, step: int, **values: Any) -> dict[str, torch.Tensor]:
     weights = {"a": torch.full((3,), float(step)), "b": torch.randn(2, 2)}
     tensors = {"exp_avg.a": torch.randn(3)}
-    checkpoint.save(folder, Progress(step=step, **values), weights, tensors, BELONGINGS)
+    checkpoint.save(folder, Progress(step=step, **values), weights, tensors, SAVED, CONFIG)
     return {**weights, **tensors}
 
 
@@ -187,7 +189,7 @@ def test_mean_and_the_regular_ones(tmp_path: Path) -> None:
 def test_a_mean_is_summed_in_float64(tmp_path: Path) -> None:
     """In float32, 2^24 + 1 is 2^24."""
     for step, value in enumerate((2.0**24, 1.0, 1.0), 1):
-        checkpoint.save(tmp_path, Progress(step=step), {"a": torch.tensor([value])}, {}, BELONGINGS)
+        checkpoint.save(tmp_path, Progress(step=step), {"a": torch.tensor([value])}, {}, SAVED, CONFIG)
     weights, _ = checkpoint.mean(tmp_path, [1, 2, 3], fail)
     assert weights["a"].item() == (2**24 + 2) / 3
 

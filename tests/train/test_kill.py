@@ -83,7 +83,7 @@ from regard.config.presets import read
 from regard.data.prepared import Prepared
 from regard.train.loop import train
 CALLS = [(os, "fsync"), (os, "replace"), (os, "rename"), (os, "unlink"), (os, "rmdir"),
-         (regard.saved.weights, "save_file"), (checkpoint, "save_file"), (checkpoint.Belongings, "write")]
+         (regard.saved.weights, "save_file"), (checkpoint, "save_file"), (checkpoint, "write_model")]
 
 def kill_at(moment):
     passed = []

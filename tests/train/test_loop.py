@@ -21,7 +21,7 @@ from regard.config.run import Config
 from regard.data.prepared import Prepared
 from regard.errors import Failed, Interrupted, UserError
 from regard.files import sha256, write_manifest
-from regard.saved.saved_model import load_model
+from regard.saved.folder import load_model
 from regard.train import checkpoint
 from regard.train.averaging import average_run, best_of_run
 from regard.train.history import read_history

@@ -15,6 +15,7 @@ import pytest
 import torch
 from tests.mutants import mutated
 from tests.support.models import like_trained
+from tests.support.saving import save_built
 
 from regard.config.decode import DecodeConfig
 from regard.config.model import model_config
@@ -23,7 +24,7 @@ from regard.errors import Failed, UserError
 from regard.exchange.to_ctranslate2 import export_ctranslate2
 from regard.files import write_manifest
 from regard.model.build import build
-from regard.saved.saved_model import load_model, save_model
+from regard.saved.folder import load_model
 from regard.text.subwords import Subwords
 from regard.translate.load import load
 
@@ -43,7 +44,7 @@ def models(subwords: Subwords, tmp_path_factory: pytest.TempPathFactory) -> dict
     whole = Config(model=config, decode=DecodeConfig(beam=2, extra_length=2))
     files = {"subwords.model": subwords.content}
     for storage in ("float32", "int8"):
-        save_model(folder / storage, model, whole, files, languages=("en", "de"), storage=storage)
+        save_built(folder / storage, model, whole, files, languages=("en", "de"), storage=storage)
         export_ctranslate2(folder / storage, folder / f"{storage}-export", storage)
     return {path.name: path for path in folder.iterdir() if path.is_dir()}
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from tests.support.models import sentences
+from tests.support.saving import save_built
 
 from regard.config.model import model_config
 from regard.config.run import Config
@@ -20,7 +21,7 @@ from regard.errors import Failed, UserError
 from regard.exchange.to_ctranslate2 import FOLDER, export_ctranslate2
 from regard.files import write_json, write_manifest
 from regard.model.build import build
-from regard.saved.saved_model import Saved, load_model, save_model
+from regard.saved.folder import LoadedModel, load_model
 from regard.search.sampling import Sampling
 from regard.translate.load import convert, live, load
 from regard.translate.translator import Options, Translator
@@ -29,20 +30,20 @@ TEXTS = [*sentences()[::40], "", "사과를 봅니다. שלום 👩‍👧 e\u0
 
 
 @pytest.fixture
-def folder(saved: Saved, tmp_path: Path) -> Path:
+def folder(saved: LoadedModel, tmp_path: Path) -> Path:
     path = tmp_path / "model"
     config = Config(model=saved.config, decode=saved.decode)
-    save_model(path, saved.model, config, saved.subwords, languages=saved.languages)
+    save_built(path, saved.model, config, saved.subwords, languages=saved.languages)
     return path
 
 
-def with_config(saved: Saved, path: Path, **changes: object) -> Path:
+def with_config(saved: LoadedModel, path: Path, **changes: object) -> Path:
     config = model_config(**{**saved.config.model_dump(), **changes})
-    save_model(path, build(config), Config(model=config, decode=saved.decode), saved.subwords)
+    save_built(path, build(config), Config(model=config, decode=saved.decode), saved.subwords)
     return path
 
 
-def test_the_fast_engine_where_it_can(folder: Path, saved: Saved, translator: Translator, tmp_path: Path) -> None:
+def test_the_fast_engine_where_it_can(folder: Path, saved: LoadedModel, translator: Translator, tmp_path: Path) -> None:
     for engine in ("auto", "ctranslate2"):
         found = load(folder, engine=engine)
         assert isinstance(found.engine, CTranslate2Engine)
@@ -72,7 +73,7 @@ def test_nothing_is_left_on_the_disk(folder: Path, tmp_path: Path, monkeypatch: 
 
 def test_weights_are_read_when_they_are_needed(folder: Path, translator: Translator) -> None:
     found = load(folder)
-    assert not isinstance(found.saved, Saved)
+    assert not isinstance(found.saved, LoadedModel)
     assert found.model is found.model
     options = Options(alignment=True, sampling=Sampling(seed=4))
     (one,), (other,) = found.window(["The man."], options), translator.window(["The man."], options)
@@ -83,11 +84,11 @@ def test_weights_are_read_when_they_are_needed(folder: Path, translator: Transla
 def test_of_several_threads_one_reads_the_weights(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     times: list[Path] = []
 
-    def counted(path: Path) -> Saved:
+    def counted(path: Path) -> LoadedModel:
         times.append(path)
         return load_model(path)
 
-    monkeypatch.setattr("regard.saved.saved_model.load_model", counted)
+    monkeypatch.setattr("regard.saved.folder.load_model", counted)
     translator = load(folder)
     with ThreadPoolExecutor(8) as threads:
         models = set(threads.map(lambda _: translator.model, range(8)))
@@ -105,7 +106,7 @@ def test_an_export_is_found(folder: Path, translator: Translator) -> None:
     assert convert(folder).translate(TEXTS) == translator.translate(TEXTS)
 
 
-def test_a_stale_export_is_noticed(folder: Path, saved: Saved, tmp_path: Path) -> None:
+def test_a_stale_export_is_noticed(folder: Path, saved: LoadedModel, tmp_path: Path) -> None:
     export_ctranslate2(folder, folder / FOLDER, "float32")
     load(folder)
     other = with_config(saved, tmp_path / "other")
@@ -178,7 +179,7 @@ def test_an_export_alone(folder: Path, translator: Translator, tmp_path: Path) -
 def test_a_model_and_subwords_that_do_not_belong_together(folder: Path) -> None:
     saved = load_model(folder)
     config = model_config(**{**saved.config.model_dump(), "vocabulary": 500})
-    save_model(folder, build(config), Config(model=config), saved.subwords, replace=True)
+    save_built(folder, build(config), Config(model=config), saved.subwords, replace=True)
     with pytest.raises(UserError, match="500 tokens and its subwords 400"):
         load(folder)
 
@@ -192,7 +193,7 @@ def test_an_export_that_describes_nothing(folder: Path) -> None:
         load(folder)
 
 
-def test_a_full_disk_leaves_the_reference_to_a_training(saved: Saved, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_the_reference_to_a_training(saved: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = live(saved)
     assert isinstance(wanted.engine, CTranslate2Engine)
 
@@ -224,9 +225,9 @@ print(json.dumps([one.translate(["The man.", "A dog runs and runs.", "사과를"
     assert plain == compiled
 
 
-def test_weights_stored_as_bytes_are_computed_as_bytes(saved: Saved, tmp_path: Path) -> None:
+def test_weights_stored_as_bytes_are_computed_as_bytes(saved: LoadedModel, tmp_path: Path) -> None:
     config = Config(model=saved.config, decode=saved.decode)
-    save_model(tmp_path / "small", saved.model, config, saved.subwords, languages=saved.languages, storage="int8")
+    save_built(tmp_path / "small", saved.model, config, saved.subwords, languages=saved.languages, storage="int8")
     found = load(tmp_path / "small")
     assert isinstance(found.engine, CTranslate2Engine) and found.engine.translator.compute_type.startswith("int8")
     same = convert(tmp_path / "small", "int8")
@@ -242,7 +243,7 @@ def test_torch_is_not_imported_for_what_ctranslate2_does(folder: Path) -> None:
     subprocess.run([sys.executable, "-c", program, str(folder)], check=True)
 
 
-def test_a_model_under_training_whose_weights_are_not_numbers_is_told(saved: Saved) -> None:
+def test_a_model_under_training_whose_weights_are_not_numbers_is_told(saved: LoadedModel) -> None:
     """CTranslate2 would pass over them, and translate."""
     broken = build(saved.config).eval().requires_grad_(False)
     broken.projection_VD[50] = torch.nan

@@ -16,7 +16,7 @@ from regard.config.special_tokens import EOS
 from regard.engines.torch_engine import TorchEngine
 from regard.errors import UserError
 from regard.model.build import build
-from regard.saved.saved_model import Saved
+from regard.saved.folder import LoadedModel
 from regard.text.linear_trees import linearise, restore
 from regard.text.subwords import Subwords
 from regard.text.symbols import Symbols
@@ -36,7 +36,7 @@ TEXTS = [
 
 
 @pytest.fixture(scope="session")
-def saved_parser(subwords: Subwords) -> Saved:
+def saved_parser(subwords: Subwords) -> LoadedModel:
     """A parser that nobody trained."""
     torch.manual_seed(1)
     symbols = Symbols.learn([LINE])
@@ -54,11 +54,11 @@ def saved_parser(subwords: Subwords) -> Saved:
     model.projection_VD.mul_(3.0)
     files = {"source.subwords.model": subwords.content, "target.symbols.txt": symbols.content}
     decode = DecodeConfig(beam=3, alpha=0.3, extra_length=20)
-    return Saved(config, decode, ("en", None), "NFC", files, task="parsing", model=model)
+    return LoadedModel(config, decode, ("en", None), "NFC", files, task="parsing", model=model)
 
 
 @pytest.fixture(scope="session")
-def parser(saved_parser: Saved) -> Parser:
+def parser(saved_parser: LoadedModel) -> Parser:
     return Parser(saved_parser)
 
 
@@ -130,7 +130,7 @@ def adversary(prefers: str, names: Sequence[str]) -> Scripted:
 
 @pytest.mark.parametrize("prefers", ["open", "close", "end", "word", "random"])
 @pytest.mark.parametrize(("beam", "extra"), [(1, 0), (3, 12)])
-def test_no_scores_lead_to_anything_but_a_tree(saved_parser: Saved, prefers: str, beam: int, extra: int) -> None:
+def test_no_scores_lead_to_anything_but_a_tree(saved_parser: LoadedModel, prefers: str, beam: int, extra: int) -> None:
     """Long and odd sentences, with hardly room for their trees: one tree over exactly the words, as it was written."""
     model = adversary(prefers, Parser(saved_parser).symbols.names)
     parser = Parser(replace(saved_parser, decode=DecodeConfig(beam=beam, extra_length=extra)), TorchEngine(model))
@@ -142,7 +142,7 @@ def test_no_scores_lead_to_anything_but_a_tree(saved_parser: Saved, prefers: str
 
 @pytest.mark.parametrize("prefers", ["open", "end", "random"])
 @pytest.mark.parametrize("beam", [1, 3])
-def test_a_tree_is_whole_where_the_models_positions_end(saved_parser: Saved, prefers: str, beam: int) -> None:
+def test_a_tree_is_whole_where_the_models_positions_end(saved_parser: LoadedModel, prefers: str, beam: int) -> None:
     """What a model can write is its words and two brackets, no more."""
     config = saved_parser.config.model_copy(update={"positions": "learned", "max_length": 12})
     model = adversary(prefers, Parser(saved_parser).symbols.names)
@@ -155,7 +155,7 @@ def test_a_tree_is_whole_where_the_models_positions_end(saved_parser: Saved, pre
     assert not one.tree.children[0].children, "nine words, and room for one pair of brackets"
 
 
-def test_a_sentence_as_long_as_treebanks_have_is_searched(saved_parser: Saved) -> None:
+def test_a_sentence_as_long_as_treebanks_have_is_searched(saved_parser: LoadedModel) -> None:
     """CRAFT has sentences of up to 586 subwords. They were not searched, and their flat trees counted as repaired."""
     model = adversary("word", Parser(saved_parser).symbols.names)
     parser = Parser(replace(saved_parser, decode=DecodeConfig(beam=1, extra_length=0)), TorchEngine(model))
@@ -164,14 +164,14 @@ def test_a_sentence_as_long_as_treebanks_have_is_searched(saved_parser: Saved) -
     assert long.tree is not None and long.score is not None and not long.repaired and len(words(long.tree)) == 600
 
 
-def test_learned_positions_limit_what_is_parsed(saved_parser: Saved) -> None:
+def test_learned_positions_limit_what_is_parsed(saved_parser: LoadedModel) -> None:
     config = saved_parser.config.model_copy(update={"positions": "learned", "max_length": 12})
     parser = Parser(replace(saved_parser, config=config, model=build(config).eval()))
     assert [one.too_long for one in parser.parse(["a b", "a " * 9, "a " * 10])] == [False, False, True]
     assert parser.parse("뷁" * 5).too_long, "one word, of more bytes than there are positions"
 
 
-def test_joints_are_parted_if_the_model_knows_their_tag(parser: Parser, saved_parser: Saved) -> None:
+def test_joints_are_parted_if_the_model_knows_their_tag(parser: Parser, saved_parser: LoadedModel) -> None:
     assert parser.parse("a-b").words == ("a", "-", "b")
     other = Symbols.learn([LINE.replace("HYPH", "JJ")])
     files = {**saved_parser.subwords, "target.symbols.txt": other.content}
@@ -179,6 +179,6 @@ def test_joints_are_parted_if_the_model_knows_their_tag(parser: Parser, saved_pa
     assert Parser(replace(saved_parser, subwords=files, config=config, model=build(config))).joints is False
 
 
-def test_a_translator_is_refused(saved: Saved) -> None:
+def test_a_translator_is_refused(saved: LoadedModel) -> None:
     with pytest.raises(UserError, match="translates, and can't parse"):
         Parser(saved)

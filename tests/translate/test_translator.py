@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.models import sentences
+from tests.support.saving import save_built
 from tests.text.conftest import HOSTILE, any_text
 
 from regard.config.decode import DecodeConfig
@@ -17,7 +18,7 @@ from regard.engines.engine import Progress, Request, batches, quiet
 from regard.engines.torch_engine import TorchEngine, padded
 from regard.errors import UserError
 from regard.model.build import build
-from regard.saved.saved_model import Saved, save_model
+from regard.saved.folder import LoadedModel
 from regard.search.hypothesis import Hypothesis
 from regard.search.sampling import Sampling
 from regard.text.normalise import normalise
@@ -48,7 +49,7 @@ class Echo:
 
 
 @pytest.fixture
-def echo(saved: Saved) -> Translator:
+def echo(saved: LoadedModel) -> Translator:
     return Translator(saved, Echo())
 
 
@@ -59,7 +60,7 @@ def asked(translator: Translator) -> list[Sequence[int]]:
 
 @settings(max_examples=200)
 @given(texts=st.lists(any_text, max_size=5), split=st.booleans())
-def test_as_many_out_as_in_and_blank_stays_blank(saved: Saved, texts: list[str], split: bool) -> None:
+def test_as_many_out_as_in_and_blank_stays_blank(saved: LoadedModel, texts: list[str], split: bool) -> None:
     translations = list(Translator(saved, Echo()).stream(texts, Options(split=split)))
     assert [translation.source for translation in translations] == texts
     for text, translation in zip(texts, translations, strict=True):
@@ -88,7 +89,7 @@ def test_spacing_is_kept(echo: Translator) -> None:
     assert len(asked(echo)) == 5
 
 
-def test_a_space_is_put_where_the_new_script_wants_one(saved: Saved, subwords: Subwords) -> None:
+def test_a_space_is_put_where_the_new_script_wants_one(saved: LoadedModel, subwords: Subwords) -> None:
     class Fixed(Echo):
         def search(self, sources: Any, request: Request, progress: Progress = quiet) -> list[list[Hypothesis]]:
             ids = tuple(subwords.encode(["Yes."])[0])
@@ -190,7 +191,7 @@ def test_every_setting_can_be_given() -> None:
     assert set(DecodeConfig.model_fields) <= set(Options.__dataclass_fields__)
 
 
-def test_mistakes(translator: Translator, saved: Saved) -> None:
+def test_mistakes(translator: Translator, saved: LoadedModel) -> None:
     with pytest.raises(UserError, match="the options: beam"):
         translator.translate("x", Options(beam=0))
     with pytest.raises(UserError, match="the options: penalty"):
@@ -201,15 +202,17 @@ def test_mistakes(translator: Translator, saved: Saved) -> None:
         translator.translate("x", Options(target="fr"))
     assert translator.translate("x", Options(target="de")) == translator.translate("x")
     with pytest.raises(UserError, match="no subwords"):
-        Translator(Saved(saved.config, saved.decode, saved.languages, "NFC", {}, model=saved.model))
+        Translator(LoadedModel(saved.config, saved.decode, saved.languages, "NFC", {}, model=saved.model))
     with pytest.raises(UserError, match="no engine is called 'fast'"):
         load("x", engine="fast")
 
 
-def test_languages_are_told_by_tags(saved: Saved) -> None:
+def test_languages_are_told_by_tags(saved: LoadedModel) -> None:
     tagged = Subwords.train(sentences(), 400, tags=("<2de>", "<2ko>"))
     echo = Translator(
-        Saved(saved.config, saved.decode, (None, None), "NFC", {"subwords.model": tagged.content}, model=saved.model),
+        LoadedModel(
+            saved.config, saved.decode, (None, None), "NFC", {"subwords.model": tagged.content}, model=saved.model
+        ),
         Echo(),
     )
     with pytest.raises(UserError, match="<2de>, <2ko>.*say which one"):
@@ -218,28 +221,28 @@ def test_languages_are_told_by_tags(saved: Saved) -> None:
     assert asked(echo)[-1][0] == tagged.tag("<2ko>")
 
 
-def test_saved_models_and_ensembles(saved: Saved, translator: Translator, tmp_path: Path) -> None:
+def test_saved_models_and_ensembles(saved: LoadedModel, translator: Translator, tmp_path: Path) -> None:
     config = Config(model=saved.config, decode=saved.decode)
-    save_model(tmp_path / "one", saved.model, config, saved.subwords, languages=saved.languages)
-    save_model(tmp_path / "two", build(saved.config), config, saved.subwords)
+    save_built(tmp_path / "one", saved.model, config, saved.subwords, languages=saved.languages)
+    save_built(tmp_path / "two", build(saved.config), config, saved.subwords)
     texts = sentences()[:5]
     assert load(tmp_path / "one").translate(texts) == translator.translate(texts)
     assert load(tmp_path / "one", tmp_path / "one").translate(texts) == translator.translate(texts)
     assert load(tmp_path / "one", tmp_path / "two").translate(texts) != translator.translate(texts)
     other = Subwords.train(sentences()[:100], 320)
-    save_model(tmp_path / "three", saved.model, config, {"subwords.model": other.content})
+    save_built(tmp_path / "three", saved.model, config, {"subwords.model": other.content})
     with pytest.raises(UserError, match="three: its subwords are not those of"):
         load(tmp_path / "one", tmp_path / "three")
 
 
-def test_learned_positions_limit_both_sides(saved: Saved) -> None:
+def test_learned_positions_limit_both_sides(saved: LoadedModel) -> None:
     config = model_config(**{**saved.config.model_dump(), "positions": "learned", "max_length": 12})
     model = build(config).eval().requires_grad_(False)
-    limited = Translator(Saved(config, DecodeConfig(beam=2), (None, None), "NFC", saved.subwords, model=model))
+    limited = Translator(LoadedModel(config, DecodeConfig(beam=2), (None, None), "NFC", saved.subwords, model=model))
     assert len(limited.translate(["x y z " * 50, "", "a"])) == 3
 
 
-def test_a_tag_has_room_among_the_positions(saved: Saved) -> None:
+def test_a_tag_has_room_among_the_positions(saved: LoadedModel) -> None:
     """A model of 12 positions reads 11 tokens and EOS; a tag is one of them."""
     tagged = Subwords.train(sentences(), 400, tags=("<2de>", "<2ko>"))
     config = model_config(**{**saved.config.model_dump(), "positions": "learned", "max_length": 12})
@@ -250,12 +253,12 @@ def test_a_tag_has_room_among_the_positions(saved: Saved) -> None:
     assert max(map(len, asked(echo))) <= 11 and {source[0] for source in asked(echo)} == {tagged.tag("<2ko>")}
 
 
-def test_two_vocabularies(saved: Saved) -> None:
+def test_two_vocabularies(saved: LoadedModel) -> None:
     german = Subwords.train(sentences(), 420)
     files = {"source.subwords.model": german.content, "target.subwords.model": saved.subwords["subwords.model"]}
     config = model_config(**{**saved.config.model_dump(), "source_vocabulary": 420, "share_embeddings": False})
     model = build(config).eval().requires_grad_(False)
-    apart = Translator(Saved(config, saved.decode, (None, None), "NFC", files, model=model))
+    apart = Translator(LoadedModel(config, saved.decode, (None, None), "NFC", files, model=model))
     assert apart.source_subwords.size == 420
     assert len(apart.translate(["Das Mädchen.", "x"])) == 2
 
@@ -308,16 +311,18 @@ class TestEngine:
         assert padded([[5, 6], []]).tolist() == [[5, 6, 3], [3, 0, 0]]
 
 
-def test_a_model_of_two_directions_has_a_usual_one(saved: Saved) -> None:
+def test_a_model_of_two_directions_has_a_usual_one(saved: LoadedModel) -> None:
     tagged = Subwords.train(sentences(), 400, tags=("<2en>", "<2de>"))
     both = Translator(
-        Saved(saved.config, saved.decode, ("en", "de"), "NFC", {"subwords.model": tagged.content}, model=saved.model),
+        LoadedModel(
+            saved.config, saved.decode, ("en", "de"), "NFC", {"subwords.model": tagged.content}, model=saved.model
+        ),
         Echo(),
     )
     assert both.directions == [("en", "de"), ("de", "en")]
     assert both.tag(None) == both.tag("de") == [tagged.tag("<2de>")]
     assert both.tag("en") == [tagged.tag("<2en>")]
     alone = Translator(
-        Saved(saved.config, saved.decode, ("en", "de"), "NFC", saved.subwords, model=saved.model), Echo()
+        LoadedModel(saved.config, saved.decode, ("en", "de"), "NFC", saved.subwords, model=saved.model), Echo()
     )
     assert alone.directions == [("en", "de")] and alone.tag(None) == alone.tag("de") == []

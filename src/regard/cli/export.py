@@ -64,7 +64,7 @@ def export(
     from regard.evaluate.rounding import given_sample, validation_sample
     from regard.exchange.smaller import write_smaller
     from regard.exchange.to_ctranslate2 import FOLDER, export_ctranslate2
-    from regard.saved.description import model_folder
+    from regard.saved.saved_model import model_folder
 
     if model is None or to is None:
         raise UserError("--model and --to are both needed; name the folder of a model and a format")
@@ -132,11 +132,11 @@ def _cost(
 ) -> tuple[dict[str, Any], str]:
     """What rounding costs in BLEU: as figures, and as a note for the card."""
     from regard.evaluate.rounding import rounding_cost
-    from regard.saved.description import load_description
+    from regard.saved.saved_model import read_saved
 
     if quantization == "float32" and not asked:
         return {}, ""
-    if text is None and load_description(model).task == "parsing":
+    if text is None and read_saved(model).task == "parsing":
         return {}, "`regard evaluate --model THIS --gold TREES` measures the parser as it is here."
     if text is None:
         note = "What rounding costs in BLEU was not measured; `regard export --source FILE --reference FILE` does."

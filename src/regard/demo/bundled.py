@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from regard.look.alignment_grid import alignment_grid
-from regard.saved.description import load_description
+from regard.saved.saved_model import read_saved
 from regard.translate.load import load
 from regard.translate.translation import Translation
 from regard.translate.translator import Options
@@ -18,7 +18,7 @@ SENTENCES = {
 
 def translated(model: Path) -> list[str]:
     """Sentences in the languages that the model reads, each with its translation and alignment, for a terminal."""
-    if load_description(model).task != "translation":
+    if read_saved(model).task != "translation":
         return []
     translator = load(model)
     return [

@@ -17,7 +17,7 @@ from regard.demo.dates import LANGUAGES, Example, Task
 from regard.errors import Interrupted, UserError
 from regard.files import write_bytes
 from regard.model.seq2seq import Seq2Seq
-from regard.saved.saved_model import Saved
+from regard.saved.saved_model import SavedModel
 from regard.train.log import records
 from regard.train.loop import Observer, train
 from regard.train.run import LOG, settle, subword_files
@@ -64,7 +64,7 @@ def learn(task: Task, folder: Path, steps: int, observer: Observer) -> Translato
     )  # fmt: skip
 
     def validator(model: Seq2Seq) -> dict[str, float]:
-        saved = Saved(config.model, config.decode, data.languages, data.config.form, subword_files(data), model=model)
+        saved = SavedModel.of_run(config, subword_files(data), data.languages, data.config.form).with_model(model)
         return {"exact_match": exact_match(answers(live(saved), task.dates))}
 
     try:

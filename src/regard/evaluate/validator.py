@@ -8,7 +8,7 @@ from regard.data.prepared import Prepared, RawPair, valid_texts
 from regard.errors import UserError
 from regard.evaluate.bleu import bleu
 from regard.model.seq2seq import Seq2Seq
-from regard.saved.saved_model import Saved
+from regard.saved.saved_model import SavedModel
 from regard.translate.load import live
 from regard.translate.sentences import one_line
 from regard.translate.translator import Options, Translator
@@ -21,11 +21,11 @@ def bleu_validator(
     if data.config.task != "translation":
         raise UserError(f"{data.directory}: is for {data.config.task}, but train.bleu is for translation; unset it")
     pairs = validation_pairs(data)
+    saved = SavedModel.of_run(config, subwords, data.languages, data.config.form)
     references = [pair.target for pair in pairs]
 
     def measure(model: Seq2Seq) -> dict[str, float | str]:
-        saved = Saved(config.model, config.decode, data.languages, data.config.form, dict(subwords), model=model)
-        score = bleu(translated(live(saved), pairs), [references])
+        score = bleu(translated(live(saved.with_model(model)), pairs), [references])
         return {"bleu": score.value, "bleu_signature": score.signature}
 
     return measure

@@ -23,7 +23,6 @@ from regard import __version__
 from regard.config.checked import check
 from regard.config.decode import DecodeConfig
 from regard.config.model import TransformerConfig
-from regard.config.run import Config
 from regard.errors import UserError
 from regard.exchange.marian import ACTIVATIONS, halves, layer_parameters, reordered
 from regard.exchange.marian_vocabulary import Vocabularies, Vocabulary, read_vocabularies
@@ -31,8 +30,9 @@ from regard.exchange.shards import WEIGHTS, Tensors
 from regard.files import new_directory, read_json
 from regard.model.build import build
 from regard.model.positions import sinusoids
-from regard.saved.description import Form
-from regard.saved.saved_model import write_model
+from regard.saved.folder import write_model
+from regard.saved.saved_model import SavedModel
+from regard.text.normalise import Form
 
 SILENT = -1e4  # the logit of what is never said
 ABSENT = {
@@ -61,17 +61,10 @@ def import_huggingface(folder: Path, out: Path) -> None:
     for name, tensor in weights.items():
         if not tensor.isfinite().all():
             raise UserError(f"{folder}: {name} would hold numbers that are not finite; get the weights again")
-    languages, form, decode = _belongings(folder, theirs)
+    languages, form, decode = _settings(folder, theirs)
     with new_directory(out) as temporary:
-        write_model(
-            temporary,
-            weights,
-            Config(model=config, decode=decode),
-            vocabularies.files,
-            languages=languages,
-            form=form,
-            card=_card(folder, languages),
-        )
+        saved = SavedModel(config, decode, languages, form, vocabularies.files)
+        write_model(temporary, saved, weights, card=_card(folder, languages))
 
 
 def _description(path: Path) -> dict[str, Any]:
@@ -220,7 +213,7 @@ def _fold(config: TransformerConfig, weights: dict[str, Tensor], bias_V: Tensor 
     weights[f"{norm}.weight"], weights[f"{norm}.bias"] = torch.ones(config.d_model), torch.ones(config.d_model)
 
 
-def _belongings(folder: Path, theirs: Mapping[str, Any]) -> tuple[tuple[str | None, str | None], Form, DecodeConfig]:
+def _settings(folder: Path, theirs: Mapping[str, Any]) -> tuple[tuple[str | None, str | None], Form, DecodeConfig]:
     """The languages, the form of text, and how to search: as regard wrote them, or as transformers would."""
     kept = theirs.get("regard")
     if isinstance(kept, dict):

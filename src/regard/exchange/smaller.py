@@ -1,11 +1,11 @@
 """The same model in fewer bytes: its weights written as float16 or int8."""
 
+from dataclasses import replace
 from pathlib import Path
 
-from regard.config.run import Config
 from regard.files import new_directory
-from regard.saved.description import CARD
-from regard.saved.saved_model import load_model, write_model
+from regard.saved.folder import load_model, write_model
+from regard.saved.saved_model import CARD
 from regard.saved.weights import Storage
 
 
@@ -14,13 +14,5 @@ def write_smaller(model: Path, out: Path, storage: Storage, *, note: str = "", c
     saved = load_model(model)
     card = (model / CARD).read_text(encoding="utf-8") if card is None else card
     with new_directory(out) as temporary:
-        write_model(
-            temporary,
-            saved.model.state_dict(),
-            Config(task=saved.task, model=saved.config, decode=saved.decode),
-            saved.subwords,
-            languages=saved.languages,
-            form=saved.form,
-            card=f"{card.rstrip()}\n\n## Weights\n\n{storage}. {note}".rstrip() + "\n",
-            storage=storage,
-        )
+        whole = f"{card.rstrip()}\n\n## Weights\n\n{storage}. {note}".rstrip() + "\n"
+        write_model(temporary, replace(saved, storage=storage), saved.model.state_dict(), card=whole)

@@ -19,9 +19,8 @@ from regard.exchange.kinds import other_kind
 from regard.exchange.library import attention_spec, common_spec, ctranslate2, transformer_spec
 from regard.files import new_directory, read_json, read_manifest, write_bytes, write_json
 from regard.model.sinusoids import TABLE, sinusoid_table
-from regard.saved.description import CARD, CONFIG, SUBWORDS, WEIGHTS, Description, load_description, model_folder
+from regard.saved.saved_model import CARD, CONFIG, SUBWORDS, WEIGHTS, SavedModel, model_folder, read_saved
 from regard.saved.weights import Array, read_weights
-from regard.text.vocabularies import source_and_target
 
 Quantization = Literal["int8", "int8_float32", "float32"]
 ACTIVATIONS = {
@@ -62,7 +61,7 @@ def export_ctranslate2(
     model: Path, out: Path, quantization: Quantization, *, note: str = "", replace: bool = False
 ) -> None:
     """Write the export of a saved model, whole or not at all; a note goes into its card."""
-    described = load_description(model_folder(model))
+    described = read_saved(model_folder(model))
     check_convertible(described.config, model)
     with new_directory(out, replace=replace) as temporary:
         write_ctranslate2(temporary, described, read_weights(model / WEIGHTS), quantization)
@@ -96,11 +95,11 @@ def _checksums(model: Path) -> dict[str, str]:
 
 
 def write_ctranslate2(
-    folder: Path, described: Description, weights: Mapping[str, Array], quantization: Quantization
+    folder: Path, described: SavedModel, weights: Mapping[str, Array], quantization: Quantization
 ) -> None:
     """Write the files that CTranslate2 loads into a folder that somebody else makes whole."""
     config = described.config
-    source, target = source_and_target(described.subwords)
+    source, target = described.vocabularies
     for size, subwords in ((config.source_vocabulary or config.vocabulary, source), (config.vocabulary, target)):
         if size != subwords.size:
             raise UserError(

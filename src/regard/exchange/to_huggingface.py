@@ -21,12 +21,11 @@ from regard.exchange.marian import ACTIVATIONS, halves, language_code, layer_par
 from regard.exchange.to_onnx import graphless
 from regard.files import new_directory, write_bytes, write_json
 from regard.model.sinusoids import TABLE
-from regard.saved.description import CARD
-from regard.saved.saved_model import Saved, as_arrays, load_model
+from regard.saved.folder import LoadedModel, as_arrays, load_model
+from regard.saved.saved_model import CARD
 from regard.saved.weights import write_weights
 from regard.text.subword_file import lent
 from regard.text.subwords import Subwords
-from regard.text.vocabularies import source_and_target
 
 CONTRACT = """
 ## Use with transformers
@@ -48,7 +47,7 @@ The tokenizer knows spaces but no Unicode forms: give it text in the form {form}
 def export_huggingface(model_folder: Path, out: Path) -> None:
     """Write the folder whole or not at all; a model that is no Marian is a UserError that says why."""
     saved = load_model(model_folder)
-    source, target = source_and_target(saved.subwords)
+    source, target = saved.vocabularies
     if not isinstance(target, Subwords):
         raise UserError(f"{model_folder}: is a parser, for whose symbols Marian has no tokenizer; it can't be exported")
     reason = inexpressible(saved.config)
@@ -79,7 +78,7 @@ def inexpressible(config: ModelConfig) -> str | None:
     return next((reason for reason, holds in checks.items() if holds), None)
 
 
-def _config(saved: Saved) -> dict[str, Any]:
+def _config(saved: LoadedModel) -> dict[str, Any]:
     config = saved.config
     assert isinstance(config, TransformerConfig)
     return {
@@ -120,7 +119,7 @@ def _config(saved: Saved) -> dict[str, Any]:
     }
 
 
-def _generation(saved: Saved) -> dict[str, Any]:
+def _generation(saved: LoadedModel) -> dict[str, Any]:
     """Our search in their words, as far as they go."""
     return {
         "num_beams": saved.decode.beam,
@@ -135,7 +134,7 @@ def _generation(saved: Saved) -> dict[str, Any]:
     }
 
 
-def _weights(saved: Saved) -> dict[str, Tensor]:
+def _weights(saved: LoadedModel) -> dict[str, Tensor]:
     config, ours = saved.config, saved.model.state_dict()
     order_D = halves(config.d_model)
     weights = {
@@ -161,7 +160,7 @@ def _embeddings(config: ModelConfig, ours: Mapping[str, Tensor]) -> dict[str, Te
     return found
 
 
-def _write_tokenizer(folder: Path, saved: Saved, vocabularies: tuple[Subwords, Subwords]) -> None:
+def _write_tokenizer(folder: Path, saved: LoadedModel, vocabularies: tuple[Subwords, Subwords]) -> None:
     source, target = vocabularies
     separate = not saved.config.share_embeddings
     write_bytes(folder / "source.spm", lent(source.content))

@@ -27,10 +27,9 @@ from regard.files import new_directory, write_bytes, write_json
 from regard.model.cache import Joined, KeyValue
 from regard.model.sinusoids import TABLE
 from regard.model.transformer import Transformer, TransformerState
-from regard.saved.description import CARD
-from regard.saved.saved_model import Saved, load_model
+from regard.saved.folder import LoadedModel, load_model
+from regard.saved.saved_model import CARD
 from regard.text.subword_file import lent
-from regard.text.vocabularies import source_and_target
 
 OPSET = 20
 FREE = "BSPT"  # the dimensions that a graph does not fix
@@ -198,7 +197,7 @@ def _quiet() -> Iterator[None]:
         log.setLevel(level)
 
 
-def _subwords(saved: Saved, folder: Path) -> dict[str, str]:
+def _subwords(saved: LoadedModel, folder: Path) -> dict[str, str]:
     """Which file cuts the text of each side."""
     both = "subwords.model" if "subwords.model" in saved.subwords else None
     files = {}
@@ -211,13 +210,13 @@ def _subwords(saved: Saved, folder: Path) -> dict[str, str]:
     return files
 
 
-def _tags(saved: Saved) -> dict[str, int]:
+def _tags(saved: LoadedModel) -> dict[str, int]:
     """What stands before a source of a model of several directions, which no text can spell."""
-    source, _ = source_and_target(saved.subwords)
+    source, _ = saved.vocabularies
     return {tag: source.tag(tag) for tag in source.tags}
 
 
-def _description(saved: Saved, subwords: dict[str, str]) -> dict[str, Any]:
+def _description(saved: LoadedModel, subwords: dict[str, str]) -> dict[str, Any]:
     config = saved.config
     assert isinstance(config, AnyTransformerConfig)
     bounds = [TABLE] * (config.positions in ("sinusoidal", "rotary"))

@@ -13,7 +13,7 @@ from regard.evaluate.bleu import bleu, bleu_compound
 from regard.model.cost import Cost, cost
 from regard.paper.markdown import number, table
 from regard.paper.published import published
-from regard.saved.description import load_description
+from regard.saved.saved_model import read_saved
 from regard.train.log import records
 from regard.train.run import LOG, MODEL, RUN
 from regard.translate.load import load
@@ -61,7 +61,7 @@ def ours(run: Path, test: tuple[str, str] | None) -> Ours:
         scores = _scores(run / MODEL, test)
     per_pair = _cost(config)
     flops = per_pair.training_flops * tokens / (per_pair.source_tokens + per_pair.target_tokens)
-    languages = "-".join(code or "?" for code in load_description(run / MODEL).languages)
+    languages = "-".join(code or "?" for code in read_saved(run / MODEL).languages)
     empty = dict.fromkeys(("bleu", "signature", "bleu_compound", "measured_on"))
     return Ours(str(run), languages, per_pair.parameters, steps, tokens, flops, **{**empty, **scores})
 

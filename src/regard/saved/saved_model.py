@@ -1,106 +1,118 @@
-"""A model on disk: a folder of plain files, checked before use. Nothing in it is a pickle; no code runs on load."""
+"""A saved model without its weights: read and checked, all that is needed to prepare input and understand output."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 from regard import __version__
+from regard.config.checked import check
+from regard.config.data import Task
+from regard.config.decode import DecodeConfig
 from regard.config.model import ModelConfig
 from regard.config.run import Config
-from regard.files import new_directory, write_bytes, write_json
-from regard.model.build import build
-from regard.model.kernels.side_by_side import move_projections_together
-from regard.model.seq2seq import Seq2Seq
-from regard.saved.description import (
-    CARD,
-    CONFIG,
-    FORMAT,
-    SUBWORDS,
-    WEIGHTS,
-    Description,
-    Form,
-    load_description,
-    model_folder,
-)
-from regard.saved.weights import Array, Storage, read_weights, write_weights
+from regard.errors import UserError
+from regard.files import check_manifest, read_bytes, read_json
+from regard.saved.bundled import bundled, located
+from regard.saved.weights import Storage
+from regard.text.normalise import Form
+from regard.text.vocabularies import SHARED, SOURCE, SYMBOLS, TARGET, Vocabularies, source_and_target
+
+if TYPE_CHECKING:  # which needs torch
+    from regard.model.seq2seq import Seq2Seq
+    from regard.saved.folder import LoadedModel
+
+FORMAT = 1
+CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
+SUBWORDS = (SHARED, SOURCE, TARGET, SYMBOLS)
+SUBWORDS_LIMIT = 64 << 20
 
 
 @dataclass(frozen=True)
-class Saved(Description):
-    """A model as it was saved, with what belongs to it."""
+class SavedModel:
+    """The facts of a model, from the trainer to the engine: all but its weights."""
 
-    model: Seq2Seq = field(kw_only=True)
+    config: ModelConfig
+    decode: DecodeConfig
+    languages: tuple[str | None, str | None]
+    """Source and target, as codes such as `en`."""
+    form: Form
+    """The Unicode form of its texts."""
+    subwords: Mapping[str, bytes]
+    """By file name: `subwords.model` for both languages, or `source.` and `target.subwords.model`; a parser's target
+    has `target.symbols.txt`."""
+    storage: Storage = "float32"
+    """How its weights are written; they are computed with in float32."""
+    task: Task = "translation"
 
+    @classmethod
+    def of_run(
+        cls, config: Config, subwords: Mapping[str, bytes], languages: tuple[str | None, str | None], form: Form
+    ) -> Self:
+        """Return the facts of a model that a run trains."""
+        return cls(config.model, config.decode, languages, form, subwords, task=config.task)
 
-def save_model(
-    directory: Path,
-    model: Seq2Seq,
-    config: Config,
-    subwords: Mapping[str, bytes],
-    *,
-    languages: tuple[str | None, str | None] = (None, None),
-    form: Form = "NFC",
-    card: str = "",
-    storage: Storage = "float32",
-    replace: bool = False,
-) -> None:
-    """Write a model whole or not at all."""
-    weights = {name: tensor.detach() for name, tensor in model.state_dict().items()}
-    with new_directory(directory, replace=replace) as temporary:
-        write_model(temporary, weights, config, subwords, languages=languages, form=form, card=card, storage=storage)
+    @cached_property
+    def vocabularies(self) -> Vocabularies:
+        """The vocabularies of both sides, parsed once."""
+        return source_and_target(self.subwords)
 
+    def with_model(self, model: "Seq2Seq") -> "LoadedModel":
+        """Return the same facts with a model; vocabularies that were parsed stay parsed."""
+        from regard.saved.folder import LoadedModel  # noqa: PLC0415  # which needs torch
 
-def write_model(
-    directory: Path,
-    weights: Mapping[str, Tensor],
-    config: Config,
-    subwords: Mapping[str, bytes],
-    *,
-    languages: tuple[str | None, str | None] = (None, None),
-    form: Form = "NFC",
-    card: str = "",
-    storage: Storage = "float32",
-) -> None:
-    """Write a model's files into a folder that somebody else makes whole."""
-    assert set(subwords) <= set(SUBWORDS), f"unknown subword files {sorted(subwords)}"
-    description = {
-        "format": FORMAT,
-        "regard": __version__,
-        "task": config.task,
-        "torch": torch.__version__,
-        "languages": {"source": languages[0], "target": languages[1]},
-        "form": form,
-        "weights": storage,
-        "model": config.model.model_dump(),
-        "decode": config.decode.model_dump(),
-    }
-    write_json(directory / CONFIG, description)
-    write_weights(directory / WEIGHTS, as_arrays(weights), storage)
-    write_bytes(directory / CARD, (card or f"# A regard model\n\nMade by regard {__version__}.\n").encode())
-    for name, content in subwords.items():
-        write_bytes(directory / name, content)
+        loaded = LoadedModel(**{field.name: getattr(self, field.name) for field in fields(SavedModel)}, model=model)
+        if "vocabularies" in vars(self):
+            vars(loaded)["vocabularies"] = self.vocabularies
+        return loaded
 
 
-def load_model(directory: Path | str, device: torch.device | str = "cpu") -> Saved:
-    """Read a model; anything changed, missing, hostile or from a newer version is a UserError."""
-    folder = model_folder(directory)
-    described = load_description(folder)
-    model = _with_weights(described.config, folder / WEIGHTS).to(device).eval()
-    move_projections_together(model)
-    return Saved(**vars(described), model=model)
+def model_folder(model: str | Path) -> Path:
+    """Return the folder of a saved model, or of the bundled one of this name."""
+    folder = located(model)
+    if not folder.is_dir():
+        names = "".join(f", or {name}" for name in bundled())
+        raise UserError(f"{folder}: no such folder; give the folder of a saved model, such as runs/x/model{names}")
+    return folder
 
 
-def _with_weights(config: ModelConfig, path: Path) -> Seq2Seq:
-    with torch.device("meta"):
-        model = build(config)
-    weights = read_weights(path, {name: list(tensor.shape) for name, tensor in model.state_dict().items()})
-    model.load_state_dict({name: torch.from_numpy(weight) for name, weight in weights.items()}, assign=True)
-    return model
+def read_saved(folder: Path, name: str = CONFIG, *, weights: Collection[str] = (WEIGHTS,)) -> SavedModel:
+    """Read all of a model but its weights, and check every file; of an export, too, by its files' names."""
+    subwords = [file for file in SUBWORDS if (folder / file).exists()]
+    check_manifest(folder, needed=(name, *weights, *subwords))
+    description, origin = read_json(folder / name), folder / name
+    if not isinstance(description, dict) or not isinstance(description.get("format"), int):
+        raise UserError(f"{origin}: does not describe a regard model; give the folder of a saved model")
+    if description["format"] != FORMAT:
+        number, version = (str(description.get(key))[:20] for key in ("format", "regard"))
+        raise UserError(
+            f"{origin}: format {number}, made by regard {version}, "
+            f"is not one that regard {__version__} reads (format {FORMAT}); install the version that made it"
+        )
+    described = check(Config, {name: description.get(name) for name in ("model", "decode")}, str(origin))
+    return SavedModel(
+        described.model,
+        described.decode,
+        _languages(description, origin),
+        _one_of(Form, description.get("form", "NFC"), "form", origin),
+        {file: read_bytes(folder / file, SUBWORDS_LIMIT) for file in subwords},
+        _one_of(Storage, description.get("weights", "float32"), "weights", origin),
+        _one_of(Task, description.get("task", "translation"), "task", origin),
+    )
 
 
-def as_arrays(weights: Mapping[str, Tensor]) -> dict[str, Array]:
-    """Weights for those who do without torch; they may share its memory."""
-    return {name: tensor.detach().to("cpu", torch.float32).numpy() for name, tensor in weights.items()}
+def _languages(description: dict[str, Any], origin: Path) -> tuple[str | None, str | None]:
+    languages = description.get("languages")
+    if not isinstance(languages, dict):
+        raise UserError(f"{origin}: languages is missing; restore the file from a copy")
+    source, target = languages.get("source"), languages.get("target")
+    if not all(code is None or isinstance(code, str) for code in (source, target)):
+        raise UserError(f"{origin}: languages must be codes such as 'en'; restore the file from a copy")
+    return source, target
+
+
+def _one_of(choices: Any, given: Any, key: str, origin: Path) -> Any:
+    if given not in get_args(choices):
+        raise UserError(f"{origin}: {key} must be {' or '.join(get_args(choices))}; restore the file from a copy")
+    return given

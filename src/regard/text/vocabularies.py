@@ -1,6 +1,7 @@
 """Which vocabulary each side of a model has, and in which files: subwords for text, symbols for trees."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from regard.config.special_tokens import EOS
 from regard.errors import UserError
@@ -11,7 +12,14 @@ SHARED, SOURCE, TARGET = "subwords.model", "source.subwords.model", "target.subw
 SYMBOLS = "target.symbols.txt"
 
 
-def source_and_target(files: Mapping[str, bytes]) -> tuple[Subwords, Subwords | Symbols]:
+class Vocabularies(NamedTuple):
+    """The vocabulary of each side of a model; a parser writes symbols."""
+
+    source: Subwords
+    target: Subwords | Symbols
+
+
+def source_and_target(files: Mapping[str, bytes]) -> Vocabularies:
     """The vocabularies of a saved model from its files: `subwords.model`, or one named for each side."""
     both, symbols = files.get(SHARED), files.get(SYMBOLS)
     source, target = files.get(SOURCE, both), files.get(TARGET, both)
@@ -19,9 +27,10 @@ def source_and_target(files: Mapping[str, bytes]) -> tuple[Subwords, Subwords | 
         raise UserError("the model has no subwords, so it can't read text; give a model that `regard train` wrote")
     reads = Subwords.from_bytes(source, "the model's source subwords")
     if symbols is not None:
-        return reads, Symbols(symbols, "the model's symbols")
+        return Vocabularies(reads, Symbols(symbols, "the model's symbols"))
     assert target is not None
-    return reads, Subwords.from_bytes(target, "the model's target subwords")
+    writes = reads if target is source else Subwords.from_bytes(target, "the model's target subwords")
+    return Vocabularies(reads, writes)
 
 
 def vocabulary_files(source: Subwords, target: Subwords | Symbols) -> dict[str, bytes]:

@@ -1,13 +1,15 @@
 """The mean of a run's last checkpoints (section 6.1), or its best one, as a model of its own."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from regard.config.presets import read
 from regard.config.run import Config
 from regard.errors import UserError
 from regard.files import new_directory
-from regard.saved.saved_model import load_model, write_model
+from regard.saved.folder import write_model
+from regard.saved.saved_model import read_saved
 from regard.train import checkpoint
 from regard.train.run import CHECKPOINTS, RUN
 
@@ -55,9 +57,9 @@ def best_of_run(run: Path, out: Path, warn: Warn) -> int:
 def _write(run: Path, out: Path, chosen: list[int], what: str, warn: Warn, *, moving: bool) -> list[int]:
     config, checkpoints = read(run / RUN), run / CHECKPOINTS
     weights, used = checkpoint.mean(checkpoints, chosen, warn, moving=moving)
-    saved = load_model(checkpoint.folder(checkpoints, used[-1]))
+    saved = read_saved(checkpoint.folder(checkpoints, used[-1]))
     steps = ", ".join(map(str, used))
     card = f"# A regard model\n\nThe {what}: {run.name}, step {steps}.\n"
     with new_directory(out) as temporary:
-        write_model(temporary, weights, config, saved.subwords, languages=saved.languages, form=saved.form, card=card)
+        write_model(temporary, replace(saved, config=config.model, decode=config.decode), weights, card=card)
     return used

@@ -31,8 +31,8 @@ from regard.files import (
     whole_directory,
     write_json,
 )
-from regard.saved.description import WEIGHTS, Form
-from regard.saved.saved_model import write_model
+from regard.saved.folder import write_model
+from regard.saved.saved_model import WEIGHTS, SavedModel
 from regard.train.run import record
 
 SPARE = 16 << 20  # bytes of room beyond what is known to be needed
@@ -78,20 +78,6 @@ class Checkpoint:
     tensors: dict[str, Tensor]
 
 
-@dataclass(frozen=True)
-class Belongings:
-    """What goes into every folder of a model besides its weights."""
-
-    config: Config
-    subwords: Mapping[str, bytes]
-    languages: tuple[str | None, str | None]
-    form: Form
-
-    def write(self, folder: Path, weights: Mapping[str, Tensor], card: str = "") -> None:
-        """Write a model with these weights into a folder."""
-        write_model(folder, weights, self.config, self.subwords, languages=self.languages, form=self.form, card=card)
-
-
 def folder(checkpoints: Path, step: int) -> Path:
     return checkpoints / f"step-{step:08d}"
 
@@ -107,7 +93,8 @@ def save(
     progress: Progress,
     weights: Mapping[str, Tensor],
     tensors: Mapping[str, Tensor],
-    belongings: Belongings,
+    saved: SavedModel,
+    config: Config,
 ) -> Path:
     """Write a checkpoint. If the disk is full, what was there stays, and the error says what to do."""
     path = folder(checkpoints, progress.step)
@@ -115,10 +102,10 @@ def save(
     with disk_room(path, checkpoints, need):
         checkpoints.mkdir(exist_ok=True)  # but not the run's folder, if that was removed under way
         with whole_directory(path, replace=True) as temporary:
-            belongings.write(temporary, weights)
+            write_model(temporary, saved, weights)
             save_file({name: tensor.contiguous().cpu() for name, tensor in tensors.items()}, temporary / TENSORS)
             write_json(temporary / PROGRESS, asdict(progress))
-            record(temporary, belongings.config)
+            record(temporary, config)
     return path
 
 

@@ -8,11 +8,11 @@ from regard.config.checked import check
 from regard.config.run import Config
 from regard.data.prepared import Prepared
 from regard.errors import UserError
-from regard.saved.description import Description, model_folder
+from regard.saved.saved_model import SavedModel, model_folder
 from regard.train.run import fingerprint, subword_files
 
 
-def fine_tuned(config: Config, saved: Description, start: Path | str, changes: Mapping[str, Any]) -> Config:
+def fine_tuned(config: Config, saved: SavedModel, start: Path | str, changes: Mapping[str, Any]) -> Config:
     """Return the configuration of a run that starts from a saved model: its description, but for some changes."""
     values = {**saved.config.model_dump(), **changes}
     model = check(Config, {"model": values}, f"the model of {start}").model
@@ -25,7 +25,7 @@ def identity(start: Path | str) -> str:
     return f"{folder.resolve().name}, {fingerprint(folder)[:16]}"
 
 
-def check_same_text(saved: Description, data: Prepared, start: Path | str) -> None:
+def check_same_text(saved: SavedModel, data: Prepared, start: Path | str) -> None:
     """Raise UserError unless the data have the Unicode form and the subwords of the model that is fine-tuned."""
     if saved.form != data.config.form:
         raise UserError(

@@ -19,10 +19,12 @@ from regard.data.prepared import Prepared
 from regard.errors import Failed, Interrupted, UserError
 from regard.files import disk_mistakes, whole_directory
 from regard.model.later.next_word import NextWordTransformer
+from regard.saved.folder import write_model
+from regard.saved.saved_model import SavedModel
 from regard.train import checkpoint
 from regard.train.averaging import final_count
 from regard.train.card import card
-from regard.train.checkpoint import Belongings, Progress
+from regard.train.checkpoint import Progress
 from regard.train.distributed import World, join
 from regard.train.environment import differences, environment
 from regard.train.interrupt import Asked, listening
@@ -151,7 +153,7 @@ class _Run:
         self.validator, self.observer = validator, observer
         check_validation(config, data, validator)
         self.checkpoints = out / CHECKPOINTS
-        self.belongings = Belongings(config, subword_files(data), data.languages, data.config.form)
+        self.saved = SavedModel.of_run(config, subword_files(data), data.languages, data.config.form)
         self.trainer = Trainer(config.model, config.train, world)
         if isinstance(self.trainer.model, NextWordTransformer):
             self.trainer.assign(self.trainer.model.word_flags(*data.word_beginnings))
@@ -254,7 +256,7 @@ class _Run:
             weights, used = checkpoint.mean(self.checkpoints, chosen, self.observer.warn, moving=moving)
             text = card(self.config, self.data, used, self.out / LOG)
             with checkpoint.disk_room(path, self.checkpoints), whole_directory(path, replace=True) as temporary:
-                self.belongings.write(temporary, weights, card=text)
+                write_model(temporary, self.saved, weights, card=text)
             self._record({"event": "model", "mean_of": used})
         self.world.wait()
         return path
@@ -378,7 +380,7 @@ class _Run:
         weights, tensors = self.trainer.weights(), self.trainer.tensors()
         if self.log is not None:
             self.log.sync()
-            checkpoint.save(self.checkpoints, self.progress, weights, tensors, self.belongings)
+            checkpoint.save(self.checkpoints, self.progress, weights, tensors, self.saved, self.config)
             settings = self.config.train
             kept = checkpoint.last_regular(
                 self.checkpoints, settings.checkpoint_every, max(settings.keep_last, settings.average_last)

@@ -26,17 +26,16 @@ from regard.exchange.to_ctranslate2 import (
     positions,
     write_ctranslate2,
 )
-from regard.saved.description import WEIGHTS, Description, load_description, model_folder
+from regard.saved.saved_model import WEIGHTS, SavedModel, model_folder, read_saved
 from regard.saved.weights import read_weights
 from regard.search.hypothesis import NO_NUMBERS
-from regard.text.vocabularies import source_and_target
 from regard.translate.translator import Translator, reach
 
 if TYPE_CHECKING:  # torch is imported when something needs it, which takes a second or two: CTranslate2 does not
     import torch
 
     from regard.model.seq2seq import Seq2Seq
-    from regard.saved.saved_model import Saved
+    from regard.saved.folder import LoadedModel
     from regard.translate.parser import Parser
 
 ENGINES = ("auto", "ctranslate2", "torch")
@@ -94,10 +93,10 @@ def _load(path: str | Path, *others: str | Path, engine: str, device: str, compi
     if (folder / FOLDER).is_dir():
         check_origin(folder / FOLDER, folder)
         return _exported(folder / FOLDER, folder)
-    described = load_description(folder)
-    if engine == "auto" and inconvertible(described.config) is not None:
+    saved = read_saved(folder)
+    if engine == "auto" and inconvertible(saved.config) is not None:
         return _with_torch(_device(device), compile, folder)
-    return convert(folder, "int8" if described.storage == "int8" else "float32")
+    return _converted(saved, folder, "int8" if saved.storage == "int8" else "float32")
 
 
 def convert(folder: Path, quantization: Quantization = "float32", *, alone: bool = False) -> Translator:
@@ -105,19 +104,22 @@ def convert(folder: Path, quantization: Quantization = "float32", *, alone: bool
 
     If `alone`, it translates as its export would without the model.
     """
-    described = load_description(folder)
-    check_convertible(described.config, folder)
+    return _converted(read_saved(folder), folder, quantization, alone=alone)
+
+
+def _converted(saved: SavedModel, folder: Path, quantization: Quantization, *, alone: bool = False) -> Translator:
+    check_convertible(saved.config, folder)
     with TemporaryDirectory(prefix="regard-") as temporary:
-        write_ctranslate2(Path(temporary), described, read_weights(folder / WEIGHTS), quantization)
-        return _fast(Path(temporary), described, None if alone else _later(folder))
+        write_ctranslate2(Path(temporary), saved, read_weights(folder / WEIGHTS), quantization)
+        return _fast(Path(temporary), saved, None if alone else _later(folder, saved))
 
 
-def live(saved: "Saved") -> Translator:
+def live(saved: "LoadedModel") -> Translator:
     """A model that is still being trained, with the engine that `load` would choose: what it says now is what its
     saved model will say."""
     import numpy as np
 
-    from regard.saved.saved_model import as_arrays
+    from regard.saved.folder import as_arrays
 
     on_cpu = next(saved.model.parameters()).device.type == "cpu"
     if not on_cpu or inconvertible(saved.config) is not None:
@@ -135,23 +137,26 @@ def live(saved: "Saved") -> Translator:
 
 def _exported(export: Path, folder: Path | None = None) -> Translator:
     """An export, with the folder of the model that it was made from, if that is there."""
-    described = load_description(export, DESCRIPTION, weights=(MODEL, SETTINGS))
+    described = read_saved(export, DESCRIPTION, weights=(MODEL, SETTINGS))
     check_convertible(described.config, export)
-    pieces = [subwords.pieces(range(subwords.size)) for subwords in source_and_target(described.subwords)]
+    pieces = [subwords.pieces(range(subwords.size)) for subwords in described.vocabularies]
     assert isinstance(described.config, TransformerConfig), "others are not convertible"
     check_export(export, described.config, *pieces)
     return _fast(export, described, None if folder is None else _later(folder))
 
 
-def _later(folder: Path) -> "Callable[[], Seq2Seq]":
-    """Reads the weights when they are first wanted; of several threads, one."""
+def _later(folder: Path, saved: SavedModel | None = None) -> "Callable[[], Seq2Seq]":
+    """Return a function that reads the weights when first called, once for all threads.
+
+    `saved` is given where the folder was read and checked already.
+    """
     reading = Lock()
 
     @cache
     def weighted() -> "Seq2Seq":
-        from regard.saved.saved_model import load_model
+        from regard.saved.folder import load_model, load_weights
 
-        return load_model(folder).model
+        return (load_model(folder) if saved is None else load_weights(saved, folder)).model
 
     def later() -> "Seq2Seq":
         with reading:
@@ -160,9 +165,9 @@ def _later(folder: Path) -> "Callable[[], Seq2Seq]":
     return later
 
 
-def _fast(export: Path, described: Description, later: "Callable[[], Seq2Seq] | None") -> Translator:
+def _fast(export: Path, described: SavedModel, later: "Callable[[], Seq2Seq] | None") -> Translator:
     """CTranslate2 in front, and the model itself, if it can be had, for what that can't do."""
-    pieces = [subwords.pieces(range(subwords.size)) for subwords in source_and_target(described.subwords)]
+    pieces = [subwords.pieces(range(subwords.size)) for subwords in described.vocabularies]
     most = positions(described.config)
     if later is None:
         return Translator(described, CTranslate2Engine(export, *pieces, positions=most), has_weights=False)
@@ -178,7 +183,7 @@ def _fast(export: Path, described: Description, later: "Callable[[], Seq2Seq] | 
 def _with_torch(place: "torch.device", compile: bool, path: Path, *others: Path) -> Translator:
     from regard.engines.torch_engine import TorchEngine
     from regard.model.kernels.compiled import compile_search
-    from regard.saved.saved_model import load_model
+    from regard.saved.folder import load_model
     from regard.search.ensemble import Ensemble
 
     first, *rest = (load_model(folder, place) for folder in (path, *others))

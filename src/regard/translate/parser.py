@@ -12,14 +12,13 @@ from regard.config.decode import DecodeConfig
 from regard.engines.engine import BATCH_TOKENS, LEAST_TOKENS, Engine, Progress, Request, quiet
 from regard.engines.torch_engine import TorchEngine
 from regard.errors import UserError
-from regard.saved.description import Description
-from regard.saved.saved_model import Saved
+from regard.saved.folder import LoadedModel
+from regard.saved.saved_model import SavedModel
 from regard.search.tree_rule import TreeRule
 from regard.text.linear_trees import restore
 from regard.text.symbols import Symbols
 from regard.text.tokenise import spelt, tokenise
 from regard.text.trees import Tree
-from regard.text.vocabularies import source_and_target
 from regard.translate.translator import reach, windows
 
 MOST_TOKENS = 1000  # subwords of a sentence: CRAFT's longest has 586, and a tree over 1,000 takes a core 20 seconds
@@ -64,10 +63,10 @@ class Parse:
 class Parser:
     """A model with its subwords, its symbols and an engine."""
 
-    def __init__(self, saved: Description, engine: Engine | None = None) -> None:
-        """Of a Saved alone, its model parses."""
+    def __init__(self, saved: SavedModel, engine: Engine | None = None) -> None:
+        """Of a LoadedModel alone, its model parses."""
         self.saved = saved
-        self.source_subwords, symbols = source_and_target(saved.subwords)
+        self.source_subwords, symbols = saved.vocabularies
         if saved.task != "parsing" or not isinstance(symbols, Symbols):
             raise UserError("this model translates, and can't parse; give one that was trained on trees")
         self.symbols = symbols
@@ -76,7 +75,7 @@ class Parser:
         longest = reach(saved)
         self.most_tokens = MOST_TOKENS if longest is None else min(MOST_TOKENS, longest)
         if engine is None:
-            assert isinstance(saved, Saved), "no engine and no model"
+            assert isinstance(saved, LoadedModel), "no engine and no model"
             engine = TorchEngine(saved.model, longest=longest)
         self.engine = engine
 

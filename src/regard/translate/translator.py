@@ -13,12 +13,11 @@ from regard.config.decode import DecodeConfig
 from regard.cores import available_cores
 from regard.engines.engine import Engine, Progress, Request, quiet
 from regard.errors import UserError
-from regard.saved.description import Description
+from regard.saved.saved_model import SavedModel
 from regard.search.hypothesis import Hypothesis
 from regard.text.normalise import Form, normalise
 from regard.text.subword_file import LONGEST_PIECE
 from regard.text.subwords import Subwords
-from regard.text.vocabularies import source_and_target
 from regard.translate.sentences import Part, shorten, split, whole
 from regard.translate.translation import Output, Sentence, Translation
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:  # these need torch, which CTranslate2 does without
 
     from regard.look.look import Look
     from regard.model.seq2seq import Seq2Seq
-    from regard.saved.saved_model import Saved
+    from regard.saved.folder import LoadedModel
     from regard.search.banned import Banned
     from regard.search.sampling import Sampling
 
@@ -78,20 +77,20 @@ class Translator:
 
     def __init__(
         self,
-        saved: Description,
+        saved: SavedModel,
         engine: Engine | None = None,
         *,
         later: "Callable[[], Seq2Seq] | None" = None,
         has_weights: bool = True,
     ) -> None:
-        """Of a Saved alone, its model translates; `later` reads the weights when something else than the engine needs
+        """Without an engine, the model of a LoadedModel translates. `later` reads the weights when something else needs
         them."""
         self.saved = saved
         self.has_weights = has_weights
         """Whether there is a model; there is none beside an export."""
-        self._later = later or (lambda: cast("Saved", saved).model)
+        self._later = later or (lambda: cast("LoadedModel", saved).model)
         self.form: Form = saved.form
-        self.source_subwords, self._target = source_and_target(saved.subwords)
+        self.source_subwords, self._target = saved.vocabularies
         longest = reach(saved)
         self.most_tokens = MOST_TOKENS if longest is None else max(1, min(MOST_TOKENS, longest - 1))  # 1 for a tag
         self.engine: Engine = engine or _reference(self.model, longest)
@@ -272,7 +271,7 @@ def _reference(model: "Seq2Seq", longest: int | None) -> Engine:
     return TorchEngine(model, longest=longest)
 
 
-def reach(saved: Description) -> int | None:
+def reach(saved: SavedModel) -> int | None:
     """The most tokens of a text that a model can read or write, besides EOS or BOS; None for any number."""
     limit = saved.config.position_limit
     return None if limit is None else limit - 1

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from tests.support.saving import save_built
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
@@ -16,7 +17,7 @@ from regard.config.run import Config
 from regard.model.build import build
 from regard.model.cost import cost, mixing_flops
 from regard.model.layers import EncoderLayer
-from regard.saved.saved_model import load_model, save_model
+from regard.saved.folder import load_model
 
 PeakBytes = Callable[[Callable[[], object]], int]
 SMALL = {"vocabulary": 40, "encoder_layers": 2, "decoder_layers": 1, "d_model": 32, "d_ff": 8, "heads": 2}
@@ -98,7 +99,7 @@ def test_parameters_are_counted_under_their_own_name(mixing: str) -> None:
 def test_a_saved_model_comes_back_as_it_was(mixing: str, tmp_path: Path) -> None:
     config = described(mixing)
     model = build(config).eval()
-    save_model(tmp_path / "m", model, Config(model=config), {})
+    save_built(tmp_path / "m", model, Config(model=config), {})
     torch.manual_seed(5)
     back = load_model(tmp_path / "m").model
     source, target = torch.randint(4, 40, (2, 50)), torch.randint(4, 40, (2, 4))
