@@ -21,7 +21,8 @@ from regard.errors import Failed, UserError
 from regard.exchange.to_ctranslate2 import FOLDER, export_ctranslate2
 from regard.files import write_json, write_manifest
 from regard.model.build import build
-from regard.saved.folder import LoadedModel, load_model
+from regard.saved.folder import LoadedModel, load_model, load_weights
+from regard.saved.saved_model import SavedModel
 from regard.search.sampling import Sampling
 from regard.translate.load import convert, live, load
 from regard.translate.translator import Options, Translator
@@ -84,11 +85,11 @@ def test_weights_are_read_when_they_are_needed(folder: Path, translator: Transla
 def test_of_several_threads_one_reads_the_weights(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     times: list[Path] = []
 
-    def counted(path: Path) -> LoadedModel:
+    def counted(saved: SavedModel, path: Path) -> LoadedModel:
         times.append(path)
-        return load_model(path)
+        return load_weights(saved, path)
 
-    monkeypatch.setattr("regard.saved.folder.load_model", counted)
+    monkeypatch.setattr("regard.saved.folder.load_weights", counted)
     translator = load(folder)
     with ThreadPoolExecutor(8) as threads:
         models = set(threads.map(lambda _: translator.model, range(8)))
