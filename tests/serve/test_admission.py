@@ -179,6 +179,8 @@ def test_documents_are_not_held_to_the_time_of_texts(folders: dict[str, str]) ->
     model = folders["en-de"]
     with running(model, answer_seconds=1e-6, documents=1) as served:
         assert upload(served, "\n".join(LINES[:10])).status == 200
+        served.state.batcher.background = 1  # a long text is under way
+        assert served.post("/translate", {"q": LINES[30], "source": "en", "target": "de"}).status == 503
         assert upload(served, "\n".join(LINES[10:20])).status == 200
 
 
@@ -189,6 +191,7 @@ def test_overload_is_refused_before_a_thread_takes_it(folders: dict[str, str]) -
         served.state.batcher.pending = 60
         refused = served.post("/translate", {"q": "The man.", "source": "en", "target": "de"})
         assert (refused.status, refused.headers["retry-after"]) == (503, "1")
+        assert not served.state.threads._threads
         assert served.post("/v2/languages", {"type": "target"}).status == 200
         assert served.figure('regard_refused_total{reason="overload"}') == 1
         served.state.batcher.pending = 0
