@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from regard.config import Config
-from regard.files import new_directory
+from regard.files import new_directory, read_text
 from regard.model.description import CARD
 from regard.model.saved import load_model, write_model
 from regard.model.weights import Storage
@@ -12,7 +12,7 @@ from regard.model.weights import Storage
 def write_smaller(model: Path, out: Path, storage: Storage, *, note: str = "", card: str | None = None) -> None:
     """Write a saved model again, whole or not at all; a note goes into its card, or into the one that is given."""
     saved = load_model(model)
-    card = (model / CARD).read_text(encoding="utf-8") if card is None else card
+    card = read_text(model / CARD) if card is None else card
     with new_directory(out) as temporary:
         write_model(
             temporary,

@@ -15,7 +15,7 @@ import numpy as np
 from regard.config import BOS, EOS, UNK, ModelConfig
 from regard.errors import UserError
 from regard.exchange.library import attention_spec, common_spec, ctranslate2, transformer_spec
-from regard.files import new_directory, read_json, read_manifest, write_bytes, write_json
+from regard.files import new_directory, read_json, read_manifest, read_text, write_bytes, write_json
 from regard.model.description import CARD, CONFIG, SUBWORDS, WEIGHTS, Description, load_description, model_folder
 from regard.model.sinusoids import TABLE, sinusoid_table
 from regard.model.weights import Array, read_weights
@@ -69,7 +69,7 @@ def export_ctranslate2(
         write_json(temporary / ORIGIN, origin)
         for name, content in described.subwords.items():
             write_bytes(temporary / name, content)
-        card = (model / CARD).read_text(encoding="utf-8").rstrip()
+        card = read_text(model / CARD).rstrip()
         write_bytes(temporary / CARD, f"{card}\n\n## For CTranslate2\n\nWeights: {quantization}. {note}\n".encode())
 
 

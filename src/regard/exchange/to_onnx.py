@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from regard import __version__
 from regard.config import BOS, EOS, PAD, UNK, ModelConfig
 from regard.errors import UserError
-from regard.files import new_directory, write_bytes, write_json
+from regard.files import new_directory, read_text, write_bytes, write_json
 from regard.model.cache import Joined, KeyValue
 from regard.model.description import CARD
 from regard.model.saved import Saved, load_model
@@ -87,7 +87,7 @@ def export_onnx(model_folder: Path, out: Path) -> None:
         raise UserError(f"{model_folder}: {reason}, which can't be exported to ONNX; regard itself computes it")
     assert isinstance(saved.model, Transformer)
     files = _subwords(saved, model_folder)
-    card = (model_folder / CARD).read_text(encoding="utf-8")
+    card = read_text(model_folder / CARD)
     source_BS = torch.full((3, 7), EOS)
     encoder, decoder = _Encode(saved.model).eval(), _Step(saved.model).eval()
     with new_directory(out) as temporary, torch.no_grad():

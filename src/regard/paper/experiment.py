@@ -5,7 +5,6 @@ same command goes on with an experiment that was stopped.
 """
 
 import hashlib
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from importlib.resources import files
@@ -26,6 +25,7 @@ from regard.evaluate.perplexity import perplexity, score_texts
 from regard.evaluate.validator import translated, validation_pairs
 from regard.files import read_json, write_json
 from regard.model.cost import cost
+from regard.presets import sections
 from regard.train.interrupt import listening
 from regard.train.log import Record, records
 from regard.train.loop import Observer, train
@@ -90,13 +90,7 @@ class Sample(NamedTuple):
 
 def read_experiment(kind: type[Description], name: str, path: Path | None) -> Description:
     """The experiment that a file describes; without one, that of this name which the package has."""
-    try:
-        text = (path or files("regard.paper") / f"{name}.toml").read_text(encoding="utf-8")
-        return check(kind, tomllib.loads(text), str(path or name))
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not valid TOML: {error}") from None
+    return check(kind, sections(path or Path(str(files("regard.paper"))) / f"{name}.toml"), str(path or name))
 
 
 def sample_of(data: Prepared, files: tuple[str, str] | None = None) -> Sample:
