@@ -19,16 +19,17 @@ Workspace::Workspace(const Model& model, int rows, int tokens, int positions, in
   if (layer_size_ > size_t(std::numeric_limits<int32_t>::max())) throw std::bad_alloc();  // offsets are 32 bits
   const int most = std::max(rows, tokens);
   const int widest = std::max(model.d_model, model.value_size);
-  const size_t floats = size_t(most) * (2 * model.d_model + model.query_size + model.value_size + model.memory_size) +
-                        size_t(kInnerRows) * (model.d_ff + 1) + size_t(most) + threads * scores_stride_;
+  const size_t floats = size_t(most) * (2 * stride_of(model.d_model) + stride_of(model.query_size) +
+                                        stride_of(model.value_size) + size_t(model.memory_size) + 1) +
+                        size_t(kInnerRows) * (stride_of(model.d_ff) + 1) + threads * scores_stride_;
   const size_t integers_count = size_t(most) * widest + size_t(kInnerRows) * model.d_ff;
   buffers_ = Arena(checked_bytes(floats, sizeof(float)) + integers_count * model.kernels->activation_bytes + 16 * 64);
-  x = carve<float>(size_t(most) * model.d_model);
-  normed = carve<float>(size_t(most) * model.d_model);
-  query = carve<float>(size_t(most) * model.query_size);
-  attended = carve<float>(size_t(most) * model.value_size);
+  x = carve<float>(most * stride_of(model.d_model));
+  normed = carve<float>(most * stride_of(model.d_model));
+  query = carve<float>(most * stride_of(model.query_size));
+  attended = carve<float>(most * stride_of(model.value_size));
   encoder_memory = carve<float>(size_t(most) * model.memory_size);
-  inner = carve<float>(size_t(kInnerRows) * model.d_ff);
+  inner = carve<float>(kInnerRows * stride_of(model.d_ff));
   scale = carve<float>(most);
   inner_scale = carve<float>(kInnerRows);
   scores = carve<float>(threads * scores_stride_);
@@ -82,7 +83,7 @@ class Pass {
 
   // Rows of queries into space.query.
   void queries(const Attention& attention) {
-    multiply(attention.query, entered(), space_.query, model_.query_size);
+    multiply(attention.query, entered(), space_.query, stride_of(model_.query_size));
     part_.sync();
   }
 
@@ -90,7 +91,7 @@ class Pass {
   void output(const Attention& attention) {
     prepare(space_.attended, model_.value_size);
     const Rows rows = rows_of(space_.attended, space_.integers, space_.scale, model_.value_size, rows_);
-    multiply(attention.output, rows, space_.x, model_.d_model, Activation::kNone, true);
+    multiply(attention.output, rows, space_.x, stride_of(model_.d_model), Activation::kNone, true);
     part_.sync();
     leave(attention.norm);
   }
@@ -114,24 +115,24 @@ class Pass {
     rows.count = count;
     rows.data = static_cast<const char*>(rows.data) + first * rows.stride * element_bytes();
     if (rows.scale != nullptr) rows.scale += first;
-    multiply(layer.inner, rows, space_.inner, model_.d_ff, Activation(model_.config.activation));
+    multiply(layer.inner, rows, space_.inner, stride_of(model_.d_ff), Activation(model_.config.activation));
     part_.sync();
     if (model_.config.int8) {
       const Range mine = part_.share(count);
       for (int row = mine.first; row < mine.last; ++row)
-        kernels_.quantise(space_.inner + size_t(row) * model_.d_ff, model_.d_ff,
+        kernels_.quantise(space_.inner + row * stride_of(model_.d_ff), model_.d_ff,
                           integers_of(space_.inner_integers, row, model_.d_ff), space_.inner_scale + row);
       part_.sync();
     }
     const Rows hidden = rows_of(space_.inner, space_.inner_integers, space_.inner_scale, model_.d_ff, count);
-    multiply(layer.outer, hidden, space_.x + size_t(first) * model_.d_model, model_.d_model, Activation::kNone, true);
+    multiply(layer.outer, hidden, space_.x_row(first), stride_of(model_.d_model), Activation::kNone, true);
     part_.sync();
   }
 
-  void multiply(const Weights& weights, const Rows& rows, float* to, int stride,
+  void multiply(const Weights& weights, const Rows& rows, float* to, size_t stride,
                 Activation activation = Activation::kNone, bool accumulate = false) {
     if (part_.index == 0)
-      for (int row = 0; row < rows.count; ++row) space_.out[row] = to + size_t(row) * stride;
+      for (int row = 0; row < rows.count; ++row) space_.out[row] = to + row * stride;
     part_.sync();
     Product job{&weights.matrix, rows, space_.out.data(), 0, 0, activation, accumulate};
     run(job);
@@ -149,7 +150,7 @@ class Pass {
     if (model_.config.int8) {
       const Range mine = part_.share(rows_);
       for (int row = mine.first; row < mine.last; ++row)
-        kernels_.quantise(rows + size_t(row) * size, size, integers_of(space_.integers, row, size), space_.scale + row);
+        kernels_.quantise(rows + row * stride_of(size), size, integers_of(space_.integers, row, size), space_.scale + row);
     }
     part_.sync();
   }
@@ -158,8 +159,8 @@ class Pass {
     const Range mine = part_.share(rows_);
     const int size = model_.d_model;
     for (int row = mine.first; row < mine.last; ++row)
-      kernels_.norm(space_.x + size_t(row) * size, model_.config.d_model, size, norm.gain.data(), norm.bias.data(),
-                    to + size_t(row) * size,
+      kernels_.norm(space_.x_row(row), model_.config.d_model, size, norm.gain.data(), norm.bias.data(),
+                    to + row * stride_of(size),
                     model_.config.int8 ? integers_of(space_.integers, row, size) : nullptr, space_.scale + row);
     part_.sync();
   }
@@ -172,7 +173,7 @@ class Pass {
 
   Rows rows_of(const float* floats, const void* integers, const float* scale, int size, int count) const {
     if (model_.config.int8) return {integers, size_t(size), scale, count};
-    return {floats, size_t(size), nullptr, count};
+    return {floats, stride_of(size), nullptr, count};
   }
 
   Workspace& space_;
@@ -190,9 +191,9 @@ void attend_sources(Workspace& space, const Part& part, const std::vector<Source
   for (const Source& source : sources) {
     const float* memory = space.encoder_memory + size_t(first) * model.memory_size;
     for (int row = std::max(first, mine.first); row < std::min(first + source.length, mine.last); ++row)
-      model.kernels->attend(space.query + size_t(row) * model.query_size, memory, memory + model.query_size, space.regular.data(), source.length,
+      model.kernels->attend(space.query_row(row), memory, memory + model.query_size, space.regular.data(), source.length,
                             model.config.heads, model.d_k, model.d_v, model.config.attention_scale,
-                            space.scores_of(part.index), space.attended + size_t(row) * model.value_size, nullptr);
+                            space.scores_of(part.index), space.attended_row(row), nullptr);
     first += source.length;
   }
   part.sync();
@@ -205,7 +206,7 @@ void rotate_sources(Workspace& space, const Part& part, const std::vector<Source
   for (const Source& source : sources)
     for (int position = 0; position < source.length; ++position, ++row)
       if (row % part.size == part.index) {
-        space.model.rotate(space.query + size_t(row) * space.model.query_size, position);
+        space.model.rotate(space.query_row(row), position);
         space.model.rotate(space.encoder_memory + size_t(row) * space.model.memory_size, position);
       }
   part.sync();
@@ -218,7 +219,7 @@ void embed_sources(Workspace& space, const Part& part, const std::vector<Source>
     for (int position = 0; position < source.length; ++position, ++row)
       if (row % part.size == part.index)
         model.embed(model.source_table(), model.source_positions, source.ids[position], position,
-                    space.x + size_t(row) * model.d_model);
+                    space.x_row(row));
   part.sync();
 }
 
@@ -255,10 +256,10 @@ void attend_rows(Workspace& space, const Part& part, int rows, const Memory& mem
   for (int at = mine.first; at < mine.last;) {
     const int row = at / heads, head = at % heads, count = std::min(heads - head, mine.last - at);
     const auto [start, offsets, positions] = memory(row);
-    model.kernels->attend(space.query + size_t(row) * model.query_size + head * model.d_k, start + head * model.d_k,
+    model.kernels->attend(space.query_row(row) + head * model.d_k, start + head * model.d_k,
                           start + model.query_size + head * model.d_v, offsets, positions, count, model.d_k, model.d_v,
                           model.config.attention_scale, space.scores_of(part.index),
-                          space.attended + size_t(row) * model.value_size + head * model.d_v,
+                          space.attended_row(row) + head * model.d_v,
                           row == 0 ? alignment : nullptr);
     at += count;
   }
@@ -283,7 +284,7 @@ void remember_rows(Workspace& space, const Part& part, const std::vector<Decoder
   if (!model.config.rotary) return;
   if (part.index == 0)
     for (size_t row = 0; row < rows.size(); ++row) {
-      model.rotate(space.query + row * model.query_size, rows[row].position);
+      model.rotate(space.query_row(int(row)), rows[row].position);
       model.rotate(space.cache(layer) + rows[row].offsets[rows[row].position], rows[row].position);
     }
   part.sync();
@@ -358,7 +359,7 @@ void decode(Workspace& space, const Part& part, const std::vector<DecoderRow>& r
   const Range mine = part.share(count);
   for (int row = mine.first; row < mine.last; ++row)
     model.embed(model.target_embedding.matrix, model.target_positions, rows[row].token, rows[row].position,
-                space.x + size_t(row) * model.d_model);
+                space.x_row(row));
   part.sync();
   pass.begin();
   for (int number = 0; number < int(model.decoder.size()); ++number) {

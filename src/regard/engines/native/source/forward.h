@@ -9,6 +9,9 @@
 
 namespace regard {
 
+// Floats from one row of a buffer to the next: rows a power of two apart would compete for the same lines of a cache.
+constexpr size_t stride_of(int size) { return size_t(size) + kPanel; }
+
 // A sentence to encode, and the slot that its keys and values go to.
 struct Source {
   const int32_t* ids;
@@ -50,6 +53,9 @@ class Workspace {
   std::vector<PartialSum> sums;                       // by row and chunk
   int chunks;
 
+  float* x_row(int row) const { return x + row * stride_of(model.d_model); }
+  float* query_row(int row) const { return query + row * stride_of(model.query_size); }
+  float* attended_row(int row) const { return attended + row * stride_of(model.value_size); }
   float* scores_of(int thread) const { return scores + size_t(thread) * scores_stride_; }
 
  private:

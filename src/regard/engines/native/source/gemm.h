@@ -91,14 +91,17 @@ template <class Kind>
 struct Store {
   __attribute__((noinline)) void operator()(const Product& job, int row, int rows, int panel, int vectors,
                                             const typename Kind::Sum* sums) const {
-    for (int r = row; r < row + rows; ++r)
-      for (int p = 0; p < vectors; ++p, ++sums) {
-        const int column = panel * kPanel + p * kWidth;
-        float* out = job.out[r] + column;
-        Vec value = Kind::value(job, r, column, *sums);
-        if (job.activation != Activation::kNone) value = activate(value, job.activation);
-        store(out, job.accumulate ? load(out) + value : value);
-      }
+    for (int r = row; r < row + rows; ++r, sums += vectors) {
+      const int column = panel * kPanel;
+      float* out = job.out[r] + column;
+      Vec values[kMostPanels * kPerPanel];
+      for (int p = 0; p < vectors; ++p) values[p] = Kind::value(job, r, column + p * kWidth, sums[p]);
+      if (job.activation != Activation::kNone)
+        for (int p = 0; p < vectors; ++p) values[p] = activate(values[p], job.activation);
+      if (job.accumulate)
+        for (int p = 0; p < vectors; ++p) values[p] += load(out + p * kWidth);
+      for (int p = 0; p < vectors; ++p) store(out + p * kWidth, values[p]);
+    }
   }
 };
 

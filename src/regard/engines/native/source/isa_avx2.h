@@ -17,6 +17,8 @@ using Integer = int16_t;
 typedef float Vec __attribute__((vector_size(kWidth * 4)));
 typedef int32_t Int __attribute__((vector_size(kWidth * 4)));
 
+inline Vec all(float value) { return _mm256_set1_ps(value); }
+
 inline Vec fma(Vec a, Vec b, Vec c) { return _mm256_fmadd_ps(a, b, c); }
 
 inline float sum(Vec v) {

@@ -22,6 +22,8 @@ using Integer = uint8_t;
 typedef float Vec __attribute__((vector_size(kWidth * 4)));
 typedef int32_t Int __attribute__((vector_size(kWidth * 4)));
 
+inline Vec all(float value) { return Vec(_mm512_set1_ps(value)); }
+
 inline Vec fma(Vec a, Vec b, Vec c) { return Vec(_mm512_fmadd_ps(__m512(a), __m512(b), __m512(c))); }
 
 inline __m256 halves(Vec v) {

@@ -12,6 +12,8 @@ using Integer = int8_t;
 typedef float Vec __attribute__((vector_size(kWidth * 4)));
 typedef int32_t Int __attribute__((vector_size(kWidth * 4)));
 
+inline Vec all(float value) { return Vec{value, value, value, value, value, value, value, value}; }
+
 inline Vec fma(Vec a, Vec b, Vec c) { return a * b + c; }
 
 inline float sum(Vec v) { return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7])); }

@@ -20,8 +20,6 @@ inline Int load(const int32_t* from) {
 
 inline void store(float* to, Vec v) { __builtin_memcpy(to, &v, sizeof v); }
 
-inline Vec all(float value) { return Vec{} + value; }
-
 inline Vec greater(Vec a, Vec b) { return a > b ? a : b; }
 
 inline Vec magnitude(Vec v) { return Vec(Int(v) & 0x7fffffff); }
