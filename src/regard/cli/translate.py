@@ -34,7 +34,7 @@ def translate(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
     engine: Annotated[
-        str, typer.Option(help="What computes: torch, ctranslate2 (on a CPU), or auto for the faster that can.")
+        str, typer.Option(help="What computes: torch, native or ctranslate2 (on a CPU), or auto for the fastest.")
     ] = "auto",
     device: Annotated[str, typer.Option(help="Where: cpu, cuda, cuda:1.")] = "cpu",
     compile_: Annotated[

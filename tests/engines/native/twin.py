@@ -54,7 +54,9 @@ class Twin:
         x_SD = self.embedded(source)
         for number in range(self.config.encoder_layers):
             layer = f"encoder.{number}"
-            x_SD = self.around(x_SD, f"{layer}.around_attention", lambda x, at=layer: self.attend(x, x, at, "attention"))
+            x_SD = self.around(
+                x_SD, f"{layer}.around_attention", lambda x, at=layer: self.attend(x, x, at, "attention")
+            )
             x_SD = self.around(x_SD, f"{layer}.around_feed_forward", lambda x, at=layer: self.feed_forward(x, at))
         return self.norm(x_SD, "encoder_norm") if self.config.norm == "pre" else x_SD
 

@@ -156,7 +156,7 @@ class _Report:
         def tell(more: int) -> int:
             try:
                 progress(more)
-            except BaseException as error:  # noqa: BLE001 - it must not pass through C, and is raised again after it
+            except BaseException as error:  # it can't pass through C, and is raised again after it
                 self.error = error
                 return 0
             self.told += more
