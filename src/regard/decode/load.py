@@ -14,6 +14,7 @@ from regard.decode.ctranslate2_engine import CTranslate2Engine
 from regard.decode.engines import Engine
 from regard.decode.hypothesis import NO_NUMBERS
 from regard.decode.translator import Translator, reach
+from regard.engines.native.choice import why_not_taken, why_unavailable
 from regard.errors import Failed, UserError
 from regard.exchange.check_ctranslate2 import MODEL, SETTINGS, check_export
 from regard.exchange.to_ctranslate2 import (
@@ -22,6 +23,7 @@ from regard.exchange.to_ctranslate2 import (
     Quantization,
     check_convertible,
     check_origin,
+    export_quantization,
     inconvertible,
     is_export,
     positions,
@@ -38,7 +40,8 @@ if TYPE_CHECKING:  # torch is imported when something needs it, which takes a se
     from regard.model.saved import Saved
     from regard.model.seq2seq import Seq2Seq
 
-ENGINES = ("auto", "ctranslate2", "torch")
+ENGINES = ("auto", "native", "ctranslate2", "torch")
+NAMES = {"native": "The native engine", "ctranslate2": "CTranslate2"}
 
 
 def load(
@@ -47,9 +50,9 @@ def load(
     """A saved model, ready to translate; or several with the same subwords, whose probabilities are averaged.
 
     path: a folder, or the name of a bundled model, such as en-de.
-    engine: torch is the reference and computes every model anywhere. ctranslate2 computes one model on a CPU, faster;
-    it takes the export in the model's folder, or converts the model now, to int8 if its weights are written so. auto
-    takes ctranslate2 where it can.
+    engine: torch is the reference and computes every model anywhere. native and ctranslate2 compute one model on a CPU,
+    faster, in int8 if its weights are written so or its export is; ctranslate2 takes the export in the model's folder.
+    auto takes that export if there is one, else the fastest engine that can compute the model.
     compile: let torch.compile make kernels first; auto is torch then.
     """
     translator = _load(path, *others, engine=engine, device=device, compile=compile)
@@ -75,12 +78,12 @@ def load_parser(path: str | Path, *others: str | Path, engine: str = "torch", de
 def _load(path: str | Path, *others: str | Path, engine: str, device: str, compile: bool) -> Translator:
     if engine not in ENGINES:
         raise UserError(f"no engine is called {engine!r}; there are {', '.join(ENGINES)}")
-    if compile and engine == "ctranslate2":
-        raise UserError("CTranslate2 has nothing to compile; leave out --compile or say --engine torch")
+    if compile and engine in NAMES:
+        raise UserError(f"{NAMES[engine]} has nothing to compile; leave out --compile or say --engine torch")
     folder = model_folder(path)
     alone = not others and (device == "cpu" or _device(device).type == "cpu")
     if is_export(folder):
-        if engine == "torch" or compile or not alone:
+        if engine in ("torch", "native") or compile or not alone:
             raise UserError(
                 f"{folder}: is an export for CTranslate2, which computes alone and on a CPU; give the model that was "
                 "exported"
@@ -89,14 +92,43 @@ def _load(path: str | Path, *others: str | Path, engine: str, device: str, compi
     if engine == "torch" or compile or (engine == "auto" and not alone):
         return _with_torch(_device(device), compile, folder, *map(Path, others))
     if not alone:
-        raise UserError("CTranslate2 computes one model on a CPU; leave out --engine, so that torch computes the rest")
-    if (folder / FOLDER).is_dir():
+        raise UserError(
+            f"{NAMES[engine]} computes one model on a CPU; leave out --engine, so that torch computes the rest"
+        )
+    return _on_cpu(folder, engine)
+
+
+def _on_cpu(folder: Path, engine: str) -> Translator:
+    """One model, with the engine that suits it."""
+    exported = (folder / FOLDER).is_dir()
+    if exported:
         check_origin(folder / FOLDER, folder)
-        return _exported(folder / FOLDER, folder)
+        if engine != "native":
+            return _exported(folder / FOLDER, folder)
     described = load_description(folder)
+    if engine == "native" or (engine == "auto" and why_not_taken(described.config) is None):
+        return _native(folder)
     if engine == "auto" and inconvertible(described.config) is not None:
-        return _with_torch(_device(device), compile, folder)
+        return _with_torch(_device("cpu"), False, folder)
     return convert(folder, "int8" if described.storage == "int8" else "float32")
+
+
+def _native(folder: Path) -> Translator:
+    """A saved model in the native engine; in int8 if its weights or its export are."""
+    from regard.engines.native.native_engine import NativeEngine
+
+    described = load_description(folder)
+    reason = why_unavailable(described.config)
+    if reason is not None:
+        raise UserError(f"{folder}: the native engine can't compute this model here, since {reason}; use --engine auto")
+    later = _later(folder)
+    engine = NativeEngine(
+        described.config,
+        read_weights(folder / WEIGHTS),
+        int8=described.storage == "int8" or export_quantization(folder / FOLDER) in ("int8", "int8_float32"),
+        reference=_reference(later, described),
+    )
+    return Translator(described, engine, later=later)
 
 
 def convert(folder: Path, quantization: Quantization = "float32", *, alone: bool = False) -> Translator:
@@ -164,13 +196,19 @@ def _fast(export: Path, described: Description, later: "Callable[[], Seq2Seq] | 
     most = positions(described.config)
     if later is None:
         return Translator(described, CTranslate2Engine(export, *pieces, positions=most), has_weights=False)
+    reference = _reference(later, described)
+    return Translator(described, CTranslate2Engine(export, *pieces, positions=most, reference=reference), later=later)
+
+
+def _reference(later: "Callable[[], Seq2Seq]", described: Description) -> Callable[[], Engine]:
+    """The engine that computes what a fast one can't."""
 
     def reference() -> Engine:
         from regard.decode.torch_engine import TorchEngine
 
         return TorchEngine(later(), longest=reach(described))
 
-    return Translator(described, CTranslate2Engine(export, *pieces, positions=most, reference=reference), later=later)
+    return reference
 
 
 def _with_torch(place: "torch.device", compile: bool, path: Path, *others: Path) -> Translator:

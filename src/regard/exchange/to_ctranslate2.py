@@ -87,6 +87,14 @@ def check_origin(folder: Path, model: Path) -> None:
         )
 
 
+def export_quantization(folder: Path) -> str | None:
+    """What an export's weights were rounded to; None where there is no export."""
+    if not (folder / ORIGIN).is_file():
+        return None
+    origin = read_json(folder / ORIGIN)
+    return str(origin.get("quantization")) if isinstance(origin, dict) else None
+
+
 def _checksums(model: Path) -> dict[str, str]:
     """The SHA-256 of what decides a model's translations, as its manifest has them."""
     files = read_manifest(model)
