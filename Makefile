@@ -16,7 +16,7 @@ command -v chromium > /dev/null || { test "$$(id -u)" = 0 && command -v apt-get 
   echo 'There is no Chromium here, so the tests of pages will be skipped; install one and they will run.'
 endef
 
-.PHONY: setup demo test test-slow check format coverage docs outputs pictures wheel hooks clean
+.PHONY: setup demo test test-slow test-native check format coverage docs outputs pictures wheel hooks clean
 
 setup: $(READY)
 
@@ -43,6 +43,15 @@ test: setup
 
 test-slow: setup
 	$(BIN)/python -m pytest -m slow
+
+# The native engine's tests with AddressSanitizer and UBSan, and with AVX-512 emulated where SIMDe is installed.
+test-native: setup
+	$(BIN)/python -m regard.engines.native.build --sanitized --out build/sanitized.so
+	REGARD_NATIVE_LIBRARY=$(CURDIR)/build/sanitized.so LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" \
+	  ASAN_OPTIONS=detect_leaks=0 $(BIN)/python -m pytest tests/engines/native
+	@test -d /usr/include/simde || { echo 'There is no SIMDe here (libsimde-dev), so AVX-512 is not tested.'; exit 0; } && \
+	  $(BIN)/python -m regard.engines.native.build --emulated --out build/emulated.so && \
+	  REGARD_NATIVE_LIBRARY=$(CURDIR)/build/emulated.so REGARD_NATIVE_ISA=avx512-vnni $(BIN)/python -m pytest tests/engines/native
 
 check: setup
 	$(BIN)/ruff check .

@@ -27,7 +27,7 @@ DOCS = ROOT / "docs"
 # One after the other, in one folder.
 TRAINED = ("tutorial.md", "guides/training.md", "guides/fine-tuning.md", "guides/other-programs.md")
 GUIDES = [f"guides/{path.name}" for path in sorted((DOCS / "guides").glob("*.md"))]
-ALONE = ["../README.md", "../README.ko.md", *(page for page in GUIDES if page not in TRAINED)]
+ALONE = ["../README.md", *(page for page in GUIDES if page not in TRAINED)]
 SMALL = ("train.steps=", "train.checkpoint_every=", "train.log_every="), 4  # what a short training sets these to
 BLOCK = re.compile(
     r"<!-- run(?:: (figures vary|trained))? -->\n```(console|python)\n(.*?)^```$", re.DOTALL | re.MULTILINE
@@ -226,7 +226,7 @@ def main(folder: Path, pages: list[str]) -> None:
     """Write the output of these pages, or of all, one after the other, in a new folder."""
     shutil.rmtree(folder, ignore_errors=True)
     with opened(folder, short=False) as session:
-        for page in pages or [*TRAINED, *ALONE]:
+        for page in pages or [*TRAINED, *ALONE, "../README.ko.md"]:
             (DOCS / page).write_text(written(page, session), encoding="utf-8")
             sys.stderr.write(f"{page}\n")
 

@@ -347,12 +347,11 @@ def _escape(text: str) -> str:
 
 def _cell(text: str) -> str:
     """Text within a table."""
-    one_line = " ".join(text.split())
-    return re.sub(r"(?<!\\)\|", r"\\|", _escape(one_line))
+    return _escape(" ".join(text.split()))
 
 
 def _code(text: str) -> str:
-    return "`" + text.replace("|", "\\|") + "`"
+    return f"`{text}`"
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

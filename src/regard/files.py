@@ -16,6 +16,7 @@ from regard.errors import UserError
 MANIFEST = "manifest.json"
 CHUNK = 1 << 20
 JSON_LIMIT = 16 << 20  # bytes; no description that we write comes near it
+TEXT_LIMIT = 16 << 20  # bytes of a run file or a model's card
 
 # What a person can do about a place that could not be written to.
 _REMEDIES = {
@@ -64,10 +65,10 @@ def write_json(path: Path, value: Any) -> None:
     write_bytes(path, (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode())
 
 
-def read_bytes(path: Path, most: int) -> bytes:
-    """Read a file of at most so many bytes; a longer one, a pipe or a device is a UserError."""
+def read_bytes(path: Path, most: int, *, pipe: bool = False) -> bytes:
+    """Read a file of at most so many bytes; a longer one, or a device or a `pipe` where none may be, is a UserError."""
     try:
-        if path.exists() and not path.is_file():
+        if not pipe and path.exists() and not path.is_file():
             raise UserError(f"{path}: is no file; restore it from a copy")
         with path.open("rb") as file:
             content = file.read(most + 1)
@@ -78,6 +79,14 @@ def read_bytes(path: Path, most: int) -> bytes:
     if len(content) > most:
         raise UserError(f"{path}: more than {most:,} bytes, which is too large; restore it from a copy")
     return content
+
+
+def read_text(path: Path, *, pipe: bool = False) -> str:
+    """Read a file of text, no larger than a run file or a card may be; what is none is a UserError."""
+    try:
+        return read_bytes(path, TEXT_LIMIT, pipe=pipe).decode()
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: not UTF-8 text; convert the file to UTF-8 first") from None
 
 
 def read_json(path: Path) -> Any:

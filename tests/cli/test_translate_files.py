@@ -102,7 +102,7 @@ def test_words_of_a_text_are_aligned_across_its_sentences(translator: Translator
         ("page.html --format jsonl", "--format and --n-best are for lines; "),
         ("missing.html", "missing.html: no such file; "),
         ("latin.md", "latin.md, line 2: not UTF-8 text; "),
-        ("large.txt", "large.txt: 67,108,865 bytes, but a file may have 67,108,864; "),
+        ("large.txt", "large.txt: more than 67,108,864 bytes; divide it"),
         ("page.html --out page.html --force", "page.html: is the file to translate; "),
         ("page.html --out nowhere/x.html", "nowhere/x.html: there is no folder nowhere; "),
         ("page.html --out .", ".: is a folder; "),
@@ -135,3 +135,9 @@ def test_no_part_of_a_file_stays_where_it_could_not_be_written(run: Run, folder:
     code, out, err = run(str(path), "--model", str(folder), "--out", str(place))
     assert (code, out, err.count("\n")) == (1, b"", 1)
     assert [one.name for one in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_a_file_without_end(run: Run, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "page.html").symlink_to("/dev/zero")
+    code, _, said = run("--model", str(folder), str(tmp_path / "page.html"))
+    assert code == 2 and "page.html: more than 67,108,864 bytes; divide it" in said

@@ -160,7 +160,10 @@ class TestRunFiles:
         ("content", "message"),
         [
             (b"[model\n", "not valid TOML.*line 1"),
-            (b"\xff", "not valid TOML"),
+            (b"\xff", "run.toml: not UTF-8 text"),
+            (b"a = " + b"[" * 10_000, "run.toml: not valid TOML"),
+            (b"a = " + b"9" * 5000, "run.toml: not valid TOML"),
+            (b"a = 1  # " + b"x" * (16 << 20), "run.toml: more than 16,777,216 bytes"),
             (b"preset = 'nope'", "no preset is called 'nope'"),
             (b"[model]\nlayers = 3\n", "run.toml: unknown key 'model.layers'"),
             (b"model = 3\n", "run.toml: model"),
@@ -171,6 +174,16 @@ class TestRunFiles:
         path.write_bytes(content)
         with pytest.raises(UserError, match=message):
             read(path)
+
+    def test_a_file_without_end(self, tmp_path: Path) -> None:
+        (tmp_path / "run.toml").symlink_to("/dev/zero")
+        with pytest.raises(UserError, match="run.toml: more than 16,777,216 bytes"):
+            read(tmp_path / "run.toml")
+
+    @pytest.mark.parametrize("value", ["[" * 10_000, "9" * 5000])
+    def test_values_that_are_none(self, value: str) -> None:
+        with pytest.raises(UserError, match=r"steps: .*nable to parse .*string as an integer.*, not '.{0,210}$"):
+            preset("tiny", **settings([f"train.steps={value}"]))
 
     def test_absent(self, tmp_path: Path) -> None:
         with pytest.raises(UserError, match="no such file"):

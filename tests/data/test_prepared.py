@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from regard import files
 from regard.config.data import CorpusConfig, PrepareConfig
 from regard.data.prepare import prepare
-from regard.data.prepared import Prepared, Split, SplitDescription, SplitWriter, id_type
+from regard.data.prepared import Prepared, Split, SplitDescription, SplitWriter, id_type, valid_texts
 from regard.errors import UserError
 
 Texts = list[tuple[list[int], list[int]]]
@@ -209,3 +209,12 @@ def test_offsets_that_do_not_fit(folder: Path) -> None:
     offsets[-1] -= 1
     offsets.tofile(path)
     assert complaint(folder).startswith(f"{path}: its offsets don't fit its texts; ")
+
+
+@pytest.mark.parametrize(
+    "line", [b"{", b"\xff", b"[]", b"3", b'{"source": "a"}', b'{"source": 1, "target": "b", "tag": null}', b"9" * 5000]
+)
+def test_validation_texts_that_are_none(tmp_path: Path, line: bytes) -> None:
+    (tmp_path / "valid.jsonl").write_bytes(b'{"source": "a", "target": "b", "tag": null}\n' + line + b"\n")
+    with pytest.raises(UserError, match="valid.jsonl: .*; prepare the data again"):
+        valid_texts(tmp_path)

@@ -146,6 +146,8 @@ def test_right_to_left() -> None:
     assert "<w:rPr><w:b/><w:rtl/><w:lang/></w:rPr>" in found
     assert '<w:p><w:pPr><w:bidi/></w:pPr><w:r w:rsidR="00"><w:rPr><w:rtl/></w:rPr>' in found
     assert "bidi" not in body(translated(content, "a.docx", upper, "ko"))
+    table = "<w:tbl><w:tblPr><w:tblStyle w:val='x'/><w:tblW/></w:tblPr></w:tbl>"
+    assert "<w:tblStyle w:val='x'/><w:bidiVisual/><w:tblW/>" in body(translated(word(table), "a.docx", upper, "fa"))
 
 
 def test_korean_has_a_font() -> None:
@@ -183,10 +185,13 @@ def test_signed_and_encrypted_documents_are_refused() -> None:
 def test_side_by_side() -> None:
     section = f"<w:p><w:pPr><w:sectPr/></w:pPr>{runs(('', 'Last words'))}</w:p>"
     mark = "<w:bookmarkStart w:id='1' w:name='x'/><w:bookmarkEnd w:id='1'/>"
-    content = word(f"<w:p>{mark}{runs(('', 'Red apples'))}</w:p><w:p>{runs(('', '42'))}</w:p>{section}")
+    table = f"<w:tbl><w:tr><w:tc>{paragraph(('', 'cell'))}</w:tc></w:tr></w:tbl>"
+    content = word(f"<w:p>{mark}{runs(('', 'Red apples'))}</w:p>{paragraph(('', '42'))}{table}{section}")
     found = body(translated(content, "a.docx", upper, bilingual=True))
-    assert found.count("<w:tbl>") == 1 and found.count("w:name='x'") == 1
-    assert re.findall(r"<w:t\b[^>]*>(.*?)</w:t>", found) == ["Red apples", "RED APPLES", "42", "LAST WORDS"]
+    assert found.count("<w:tbl>") == 3 and found.count("w:name='x'") == 1
+    assert re.findall(r"<w:t\b[^>]*>(.*?)</w:t>", found) == [
+        "Red apples", "RED APPLES", "42", "cell", "CELL", "LAST WORDS",
+    ]  # fmt: skip
     ElementTree.fromstring(f"<x {WORD}>{found}</x>")
 
 

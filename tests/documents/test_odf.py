@@ -112,7 +112,8 @@ def test_cells() -> None:
 def test_headers_of_pages_charts_and_styles() -> None:
     styles = (
         f"<office:document-styles {ODF}><style:default-style style:family='paragraph'><style:paragraph-properties "
-        'style:writing-mode="page"/><style:text-properties fo:language="en" fo:country="US" style:font-name-asian="X"/>'
+        'style:writing-mode="page" fo:text-align="left"/>'
+        '<style:text-properties fo:language="en" fo:country="US" style:font-name-asian="X"/>'
         "</style:default-style><style:header><text:p>The header</text:p></style:header>"
         "<draw:page><text:p>Click to edit</text:p></draw:page></office:document-styles>"
     )
@@ -120,7 +121,7 @@ def test_headers_of_pages_charts_and_styles() -> None:
     content = open_text("<text:p>Words</text:p>", **{"styles.xml": styles, "Object 1/content.xml": chart})
     assert sorted(texts(content, "a.odt")) == ["Sales", "The header", "Words"]
     arabic = members(translated(content, "a.odt", upper, "ar"))["styles.xml"].decode()
-    assert 'style:writing-mode="rl-tb"' in arabic and 'style:language-complex="ar"' in arabic
+    assert 'style:writing-mode="rl-tb" fo:text-align="start"' in arabic and 'style:language-complex="ar"' in arabic
     korean = members(translated(content, "a.odt", upper, "ko"))["styles.xml"].decode()
     assert 'style:font-family-asian="Malgun Gothic"' in korean and 'style:language-asian="ko"' in korean
     german = members(translated(content, "a.odt", upper, "de"))["styles.xml"].decode()

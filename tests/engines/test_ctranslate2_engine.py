@@ -13,7 +13,7 @@ from regard.config.decode import DecodeConfig
 from regard.config.model import model_config
 from regard.config.special_tokens import BOS, EOS, PAD, UNK
 from regard.engines import ctranslate2_engine
-from regard.engines.ctranslate2_engine import CTranslate2Engine
+from regard.engines.ctranslate2_engine import CTranslate2Engine, _Output
 from regard.engines.engine import Engine, Progress, Request, quiet
 from regard.engines.torch_engine import TorchEngine
 from regard.errors import Failed, UserError
@@ -239,6 +239,14 @@ def test_limits(restless: Pair, extra: int) -> None:
         for one, log in zip(hypotheses, logs, strict=True):
             assert len(one.tokens) <= len(text) + extra
             assert one.log_probability == pytest.approx(sum(log), abs=1e-3)
+
+
+def test_an_output_as_long_as_its_limit_is_doubted(restless: Pair) -> None:
+    """There the reference forces EOS on whatever else was open; a greedy search has nothing else."""
+    for beam, doubted in ((3, [False, True, True]), (1, [False, False, False])):
+        config = DecodeConfig(beam=beam, extra_length=2)
+        outputs = [_Output(-1.0, -1.0, ["x"] * length) for length in (6, 7, 8)]
+        assert [restless.fast._limited([outputs[0], one], 5, config) for one in outputs] == doubted
 
 
 @pytest.mark.parametrize("value", [torch.nan, torch.inf])

@@ -15,7 +15,7 @@ from regard.config.run import Config
 from regard.errors import UserError
 from regard.exchange import to_ctranslate2
 from regard.exchange.to_ctranslate2 import Quantization, export_ctranslate2, inconvertible, positions
-from regard.files import check_manifest
+from regard.files import check_manifest, write_manifest
 from regard.saved.folder import LoadedModel, as_arrays, load_model
 from regard.text.subwords import Subwords
 from regard.translate.translator import Translator
@@ -131,3 +131,11 @@ def test_what_can_not_be_exported(folder: Path, saved: LoadedModel, tmp_path: Pa
     ):
         export_ctranslate2(folder, tmp_path / "M", "int8")
     assert not (tmp_path / "M").exists()
+
+
+def test_a_card_that_is_no_text(folder: Path, tmp_path: Path) -> None:
+    (folder / "README.md").write_bytes(b"\xff")
+    write_manifest(folder)
+    with pytest.raises(UserError, match="README.md: not UTF-8 text"):
+        export_ctranslate2(folder, tmp_path / "out", "float32")
+    assert not (tmp_path / "out").exists()

@@ -68,3 +68,10 @@ def test_each_row_has_its_own() -> None:
     here = [{token for token in range(len(SPELLING)) if row[token] == -torch.inf} for row in logits_RV]
     always = {PIECES.index(" Haus"), PIECES.index("-Haus")}
     assert here == [always | {PIECES.index("us")}, always | {PIECES.index("Haus")}, always]
+
+
+def test_a_word_does_not_begin_after_a_figure() -> None:
+    banned = Banned.of([b"", b"Haus", b"3Haus", b"3-Haus"], ["Haus"])
+    assert banned.after(b" 3") == banned.after(b" a") == []
+    assert banned.after(b" 3-") == banned.after(b"") == [1]
+    assert banned.always == (3,)

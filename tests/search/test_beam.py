@@ -12,7 +12,7 @@ from regard.config.special_tokens import BOS, EOS, PAD, UNK
 from regard.model.seq2seq import Seq2Seq
 from regard.search import beam as module
 from regard.search.beam import beam_search
-from regard.search.constraints import Constraints
+from regard.search.constraints import Constraints, limits
 from regard.search.greedy import greedy_search
 from regard.search.hypothesis import Hypothesis
 from regard.search.required import required_search
@@ -98,6 +98,7 @@ def test_as_many_stay_open_although_one_of_a_parent_ends() -> None:
         config = settings(beam=2, alpha=1.0, penalty="average", extra_length=3)
         ((found,),) = beam_search(Scripted(logits), padded([[]]), config, early_stopping=early)
         assert found.tokens == (5,)
+    assert required_search(Scripted(logits), padded([[]]), config, [()])[0][0].tokens == (5,)
 
 
 def test_greedy_is_a_beam_of_one(make: Make) -> None:
@@ -162,12 +163,12 @@ def test_limits(make: Make) -> None:
 def test_what_never_wants_to_end_is_as_long_as_its_limit(longest: int | None) -> None:
     model, sources = Scripted(lambda _: [0.0, 0.0, 0.0, -90.0, 0.0, 0.0]), padded([[], [5] * 3])
     config = settings(beam=2, extra_length=2)
-    limits = [2, 5] if longest is None else [2, 3]
+    wanted = [2, 5] if longest is None else [2, 3]
     found = beam_search(model, sources, config, longest=longest)
-    assert [len(best.tokens) for best, *_ in found] == limits
-    assert [len(one.tokens) for one in greedy_search(model, sources, config, longest=longest)] == limits
+    assert [len(best.tokens) for best, *_ in found] == wanted
+    assert [len(one.tokens) for one in greedy_search(model, sources, config, longest=longest)] == wanted
     required = required_search(model, sources, config, [(), ()], longest=longest)
-    assert [len(best.tokens) for best, *_ in required] == limits
+    assert [len(best.tokens) for best, *_ in required] == wanted
 
 
 def test_reserved_tokens_are_never_proposed(make: Make) -> None:
@@ -220,6 +221,11 @@ def test_an_empty_batch(make: Make) -> None:
 
 
 class TestConstraints:
+    def test_a_prefix_may_be_longer_than_the_limit(self) -> None:
+        sources, rules = padded([[4], [4] * 5]), Constraints(prefixes=((5, 5, 5, 5), (5,)))
+        assert limits(sources, 2, rules) == [4, 7]
+        assert limits(sources, 2, rules, longest=3) == [4, 3]
+
     def test_a_forced_prefix(self, make: Make) -> None:
         sources = [[4, 5, 6], [7], [8, 9]]
         prefixes = ((5, 5), (), (9, 4, 4, 4, 9, 9, 9))

@@ -179,6 +179,8 @@ def test_documents_are_not_held_to_the_time_of_texts(folders: dict[str, str]) ->
     model = folders["en-de"]
     with running(model, answer_seconds=1e-6, documents=1) as served:
         assert upload(served, "\n".join(LINES[:10])).status == 200
+        served.state.batcher.background = 1  # a long text is under way
+        assert served.post("/translate", {"q": LINES[30], "source": "en", "target": "de"}).status == 503
         assert upload(served, "\n".join(LINES[10:20])).status == 200
 
 
@@ -189,7 +191,8 @@ def test_overload_is_refused_before_a_thread_takes_it(folders: dict[str, str]) -
         served.state.batcher.pending = 60
         refused = served.post("/translate", {"q": "The man.", "source": "en", "target": "de"})
         assert (refused.status, refused.headers["retry-after"]) == (503, "1")
-        assert served.post("/detect", {"q": "The man."}).status == 200
+        assert not served.state.threads._threads
+        assert served.post("/v2/languages", {"type": "target"}).status == 200
         assert served.figure('regard_refused_total{reason="overload"}') == 1
         served.state.batcher.pending = 0
         assert served.post("/translate", {"q": "The man.", "source": "en", "target": "de"}).status == 200
@@ -208,7 +211,7 @@ def test_a_document_too_many_is_refused_before_it_is_read(folders: dict[str, str
         began = time.monotonic()
         assert status(raw(served, head)) == 429
         assert time.monotonic() - began < 2
-        assert served.post("/detect", {"q": "The man."}).status == 200
+        assert served.post("/v2/languages", {"type": "target"}).status == 200
         gate.gate.set()
         assert first.result().status == 200
         assert upload(served, LINES[1]).status == 200
@@ -222,7 +225,7 @@ def test_bytes_are_counted_before_they_come(folders: dict[str, str]) -> None:
         until(lambda: served.state.admission.bytes.total() == 100_000)
         assert status(raw(served, head + "Content-Length: 60000\n")) == 429
         assert status(raw(served, head + "Transfer-Encoding: chunked\n")) == 429, "which may be of any size"
-        assert served.post("/detect", {"q": "The man."}).status == 200
+        assert served.post("/v2/languages", {"type": "target"}).status == 200
         slow.close()
         until(lambda: not served.state.admission.bytes)
 
@@ -266,3 +269,16 @@ def test_a_document_nobody_waits_for_frees_its_place_when_it_has_stopped(folders
         assert len(gate.searched) < len(LINES) / 2
         until(lambda: not served.state.admission.documents)
         assert upload(served, LINES[0]).status == 200
+
+
+def test_documents_are_parsed_in_turn_and_texts_at_once(folders: dict[str, str]) -> None:
+    body = multipart({"source": "en", "target": "de"}, {"file": ("a.txt", LINES[0].encode())})
+    head = f"POST /translate_file HTTP/1.1\nHost: localhost\nContent-Type: {MULTIPART}\nContent-Length: {len(body)}\n"
+    page = {"q": "<p>The <b>man</b>.</p>", "source": "en", "target": "de", "format": "html"}
+    with running(folders["en-de"]) as served, served.state.service.parsing:
+        connection = raw(served, head, body)
+        until(lambda: served.state.at_work == 1)
+        assert served.post("/translate", page).status == 200
+        assert served.state.at_work == 1
+        connection.close()
+        until(lambda: served.state.at_work == 0)

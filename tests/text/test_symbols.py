@@ -7,6 +7,7 @@ import pytest
 from regard.config.special_tokens import BOS, EOS, PAD, UNK
 from regard.errors import UserError
 from regard.text.symbols import LARGEST_FILE, MOST, Symbols
+from regard.text.vocabularies import word_beginnings
 
 LINES = ["(S (NP DT NN )NP (VP VBD )VP )S", "(S , 명사 )S"]
 
@@ -46,3 +47,9 @@ def test_no_line_spells_a_reserved_token() -> None:
 def test_what_is_no_treebank_is_told() -> None:
     with pytest.raises(UserError, match="is it a treebank"):
         Symbols.learn(f"({number}" for number in range(MOST + 1))
+
+
+def test_tags_stand_for_words_and_nothing_else_does() -> None:
+    symbols = Symbols.learn(["(S NN )S"])
+    named = dict(zip(symbols.names, word_beginnings(symbols), strict=True))
+    assert {name for name, begins in named.items() if begins} == {"NN"} and len(named) == 7

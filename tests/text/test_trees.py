@@ -159,6 +159,7 @@ def test_depth_has_no_limit() -> None:
         ("(S ( (NP (X a)) (Y b)))", "(S (NP (X a)) (Y b))"),
         ("( (TOP (S (X a))))", "(S (X a))"),
         ("(PRN (-LRB- -LRB-) (NN-1 x) (-RRB- -RRB-))", "(PRN (-LRB- -LRB-) (NN-1 x) (-RRB- -RRB-))"),
+        ("(-X-1 (A a))", "(-X (A a))"),
         ("(S (S (TOP (X a))))", "(S (S (TOP (X a))))"),
         ("( (X a))", "(X a)"),
         ("(S (NP (-NONE- *)) (VP))", None),

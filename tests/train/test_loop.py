@@ -651,9 +651,15 @@ def test_a_place_that_may_not_be_written(
         train(settle(config, data), data, tmp_path / "run")
 
 
-@pytest.mark.parametrize("log_every", [1, 100], ids=["at a line of the log", "at a checkpoint"])
+@pytest.mark.parametrize(
+    ("log_every", "sentence"),
+    [
+        (1, "log.jsonl: was removed, moved or replaced while its run was under way; put the run's folder back"),
+        (100, "step-00000008: could not be written .*; put back what was removed or moved under way"),
+    ],
+)
 def test_a_run_that_is_moved_under_way(
-    unbroken: Path, config: Config, data: Prepared, tmp_path: Path, log_every: int
+    unbroken: Path, config: Config, data: Prepared, tmp_path: Path, log_every: int, sentence: str
 ) -> None:
     run, away = tmp_path / "run", tmp_path / "away"
 
@@ -663,9 +669,9 @@ def test_a_run_that_is_moved_under_way(
                 run.rename(away)
 
     moved = settle(changed(config, log_every=log_every), data)
-    with pytest.raises(
-        Failed, match="(was|what was) removed.* moved.* under way.* run the same command again to go on"
-    ):
+    if log_every == 100:
+        data.valid = None  # nor does a validation write to the log
+    with pytest.raises(Failed, match=f"{sentence} and run the same command again to go on"):
         train(moved, data, run, observer=Mover())
     assert not run.exists(), "nothing is made where the run is not any more"
     away.rename(run)

@@ -250,3 +250,11 @@ def test_a_model_under_training_whose_weights_are_not_numbers_is_told(saved: Loa
     broken.projection_VD[50] = torch.nan
     with pytest.raises(Failed, match="not numbers"):
         live(replace(saved, model=broken))
+
+
+def test_models_together_write_no_more_than_the_shortest_can(saved: LoadedModel, tmp_path: Path) -> None:
+    sizes = {"short": 12, "long": 20}
+    places = [with_config(saved, tmp_path / name, positions="learned", max_length=n) for name, n in sizes.items()]
+    for order in (places, places[::-1]):
+        engine = load(*order).engine
+        assert isinstance(engine, TorchEngine) and engine.longest == 11

@@ -18,6 +18,7 @@ from regard.cli import (
     evaluate,
     export,
     import_,
+    info,
     look,
     model,
     paper,
@@ -55,6 +56,7 @@ app.command("export")(export.export)
 app.command("import")(import_.import_)
 app.command("runs")(runs.runs)
 app.command("model")(model.model)
+app.command("info")(info.info)
 app.command("look")(look.look)
 app.add_typer(paper.app, name="paper")
 app.command("demo")(demo.demo)

@@ -40,7 +40,7 @@ def translate(
         Path | None, typer.Option(metavar="JSON", help="Write what of a file was translated, kept, and is unsure.")
     ] = None,
     engine: Annotated[
-        str, typer.Option(help="What computes: torch, ctranslate2 (on a CPU), or auto for the faster that can.")
+        str, typer.Option(help="What computes: torch, native or ctranslate2 (on a CPU), or auto for the fastest.")
     ] = "auto",
     device: Annotated[str, typer.Option(help="Where: cpu, cuda, cuda:1.")] = "cpu",
     compile_: Annotated[

@@ -10,6 +10,7 @@ from typing import Any
 from regard.config.checked import Frozen, check, nearest
 from regard.config.run import Config
 from regard.errors import UserError
+from regard.files import read_text
 
 
 class Paper(Frozen):
@@ -51,11 +52,10 @@ def preset(name: str, **changes: dict[str, Any]) -> Config:
 
 def sections(path: Path) -> dict[str, Any]:
     """What a run file itself says, unchecked."""
+    text = read_text(path, pipe=True)
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # ValueError: no TOML, or a number of thousands of digits
         raise UserError(f"{path}: not valid TOML: {error}") from None
 
 
@@ -82,7 +82,7 @@ def settings(assignments: Iterable[str]) -> dict[str, dict[str, Any]]:
             raise UserError(f"{assignment!r} does not set anything; write SECTION.KEY=VALUE, such as train.steps=1000")
         try:
             parsed = tomllib.loads(f"value = {value}")["value"] if value.strip() else None
-        except tomllib.TOMLDecodeError:
+        except (ValueError, RecursionError):
             parsed = value.strip()
         changes.setdefault(section, {})[field] = parsed
     return changes

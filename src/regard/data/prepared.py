@@ -189,8 +189,14 @@ def valid_texts(directory: Path) -> list[RawPair]:
     path = directory / VALID_TEXTS
     if not path.is_file():
         raise UserError(f"{path}: missing, so validation can't translate; prepare the data again with --valid")
-    with path.open(encoding="ascii") as file:
-        return [RawPair(**json.loads(line)) for line in file]
+    try:
+        with path.open(encoding="ascii") as file:
+            found = [RawPair(**json.loads(line)) for line in file]
+    except (ValueError, TypeError, RecursionError) as error:
+        raise UserError(f"{path}: not what prepare wrote ({error}); prepare the data again") from None
+    if not all(isinstance(pair.source, str) and isinstance(pair.target, str) for pair in found):
+        raise UserError(f"{path}: holds pairs that are no texts; prepare the data again")
+    return found
 
 
 def own_files(directory: Path) -> set[str]:

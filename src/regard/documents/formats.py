@@ -32,10 +32,11 @@ def is_document(name: str) -> bool:
 
 def read(path: Path, language: str | None) -> list[Piece]:
     """A file's pieces, ready for translations into a language."""
-    size = path.stat().st_size
-    if size > LARGEST:
-        raise UserError(f"{path}: {size:,} bytes, but a file may have {LARGEST:,}; divide it")
-    return taken(path.read_bytes(), path, language)
+    with path.open("rb") as file:  # a pipe, too, or a device without end
+        content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise UserError(f"{path}: more than {LARGEST:,} bytes; divide it")
+    return taken(content, path, language)
 
 
 def taken(content: bytes, path: PurePath, language: str | None) -> list[Piece]:

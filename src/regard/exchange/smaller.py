@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from regard.files import new_directory
+from regard.files import new_directory, read_text
 from regard.saved.folder import load_model, write_model
 from regard.saved.saved_model import CARD
 from regard.saved.weights import Storage
@@ -12,7 +12,7 @@ from regard.saved.weights import Storage
 def write_smaller(model: Path, out: Path, storage: Storage, *, note: str = "", card: str | None = None) -> None:
     """Write a saved model again, whole or not at all; a note goes into its card, or into the one that is given."""
     saved = load_model(model)
-    card = (model / CARD).read_text(encoding="utf-8") if card is None else card
+    card = read_text(model / CARD) if card is None else card
     with new_directory(out) as temporary:
         whole = f"{card.rstrip()}\n\n## Weights\n\n{storage}. {note}".rstrip() + "\n"
         write_model(temporary, replace(saved, storage=storage), saved.model.state_dict(), card=whole)

@@ -17,7 +17,7 @@ from regard.config.special_tokens import BOS, EOS, UNK
 from regard.errors import UserError
 from regard.exchange.kinds import other_kind
 from regard.exchange.library import attention_spec, common_spec, ctranslate2, transformer_spec
-from regard.files import new_directory, read_json, read_manifest, write_bytes, write_json
+from regard.files import new_directory, read_json, read_manifest, read_text, write_bytes, write_json
 from regard.model.sinusoids import TABLE, sinusoid_table
 from regard.saved.saved_model import CARD, CONFIG, SUBWORDS, WEIGHTS, SavedModel, model_folder, read_saved
 from regard.saved.weights import Array, read_weights
@@ -70,7 +70,7 @@ def export_ctranslate2(
         write_json(temporary / ORIGIN, origin)
         for name, content in described.subwords.items():
             write_bytes(temporary / name, content)
-        card = (model / CARD).read_text(encoding="utf-8").rstrip()
+        card = read_text(model / CARD).rstrip()
         write_bytes(temporary / CARD, f"{card}\n\n## For CTranslate2\n\nWeights: {quantization}. {note}\n".encode())
 
 
@@ -86,6 +86,14 @@ def check_origin(folder: Path, model: Path) -> None:
             f"{folder}: was not exported from what {model} is now; export it again (regard export --model {model} "
             "--to ctranslate2) or remove the folder"
         )
+
+
+def export_quantization(folder: Path) -> str | None:
+    """What an export's weights were rounded to; None where there is no export."""
+    if not (folder / ORIGIN).is_file():
+        return None
+    origin = read_json(folder / ORIGIN)
+    return str(origin.get("quantization")) if isinstance(origin, dict) else None
 
 
 def _checksums(model: Path) -> dict[str, str]:

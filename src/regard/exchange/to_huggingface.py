@@ -19,7 +19,7 @@ from regard.errors import UserError
 from regard.exchange.kinds import other_kind
 from regard.exchange.marian import ACTIVATIONS, halves, language_code, layer_parameters, reordered
 from regard.exchange.to_onnx import graphless
-from regard.files import new_directory, write_bytes, write_json
+from regard.files import new_directory, read_text, write_bytes, write_json
 from regard.model.sinusoids import TABLE
 from regard.saved.folder import LoadedModel, as_arrays, load_model
 from regard.saved.saved_model import CARD
@@ -54,7 +54,7 @@ def export_huggingface(model_folder: Path, out: Path) -> None:
     if reason is not None:
         remedy = "export it with --to onnx" if graphless(saved.config) is None else "regard itself computes it"
         raise UserError(f"{model_folder}: {reason}, which Marian can't express; {remedy}")
-    card = (model_folder / CARD).read_text(encoding="utf-8")
+    card = read_text(model_folder / CARD)
     with new_directory(out) as temporary:
         write_json(temporary / "config.json", _config(saved))
         write_json(temporary / "generation_config.json", _generation(saved))

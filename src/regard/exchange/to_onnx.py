@@ -23,7 +23,7 @@ from regard.config.model import AnyTransformerConfig, ModelConfig, StateSpaceCon
 from regard.config.special_tokens import BOS, EOS, PAD, UNK
 from regard.errors import UserError
 from regard.exchange.kinds import other_kind
-from regard.files import new_directory, write_bytes, write_json
+from regard.files import new_directory, read_text, write_bytes, write_json
 from regard.model.cache import Joined, KeyValue
 from regard.model.sinusoids import TABLE
 from regard.model.transformer import Transformer, TransformerState
@@ -88,7 +88,7 @@ def export_onnx(model_folder: Path, out: Path) -> None:
         raise UserError(f"{model_folder}: {reason}, which can't be exported to ONNX; regard itself computes it")
     assert isinstance(saved.model, Transformer)
     files = _subwords(saved, model_folder)
-    card = (model_folder / CARD).read_text(encoding="utf-8")
+    card = read_text(model_folder / CARD)
     source_BS = torch.full((3, 7), EOS)
     encoder, decoder = _Encode(saved.model).eval(), _Step(saved.model).eval()
     with new_directory(out) as temporary, torch.no_grad():

@@ -5,7 +5,6 @@ same command goes on with an experiment that was stopped.
 """
 
 import hashlib
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from importlib.resources import files
@@ -15,6 +14,7 @@ from typing import NamedTuple, TypeVar
 
 from regard.code_version import MEASURING, code_version
 from regard.config.checked import Frozen, check
+from regard.config.presets import sections
 from regard.config.run import Config
 from regard.data.prepared import Prepared, RawPair
 from regard.errors import Failed, Interrupted, UserError
@@ -90,13 +90,7 @@ class Sample(NamedTuple):
 
 def read_experiment(kind: type[Description], name: str, path: Path | None) -> Description:
     """The experiment that a file describes; without one, that of this name which the package has."""
-    try:
-        text = (path or files("regard.paper") / f"{name}.toml").read_text(encoding="utf-8")
-        return check(kind, tomllib.loads(text), str(path or name))
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not valid TOML: {error}") from None
+    return check(kind, sections(path or Path(str(files("regard.paper"))) / f"{name}.toml"), str(path or name))
 
 
 def sample_of(data: Prepared, files: tuple[str, str] | None = None) -> Sample:

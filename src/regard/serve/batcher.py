@@ -106,7 +106,6 @@ class Batcher:
         found: list[list[Hypothesis]] = []
         try:
             while len(found) < len(sources):
-                cancellation.check()
                 portion = self._portion(sources, len(found))
                 job = Job(engine, request, portion, cancellation, background, arrived)
                 self._enqueue(job)

@@ -105,14 +105,15 @@ class TranslationService:
 
     @contextmanager
     def processor(self, cancellation: CancellationToken) -> Iterator[None]:
-        """Hold the turn to parse or rebuild a document, in which every text is a checkpoint for cancellation."""
-        while not self.parsing.acquire(timeout=POLL):
+        """Parse or rebuild here: every text is a checkpoint for cancellation, and documents take turns."""
+        while cancellation.document and not self.parsing.acquire(timeout=POLL):
             cancellation.check()
         try:
             with checkpoints(cancellation.check):
                 yield
         finally:
-            self.parsing.release()
+            if cancellation.document:
+                self.parsing.release()
 
     def _segments(
         self, route: Route, found: Sequence[Segment], cancellation: CancellationToken, *, split: bool

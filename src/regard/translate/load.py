@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from regard.config.model import TransformerConfig
 from regard.engines.ctranslate2_engine import CTranslate2Engine
 from regard.engines.engine import Engine
+from regard.engines.native.choice import why_not_taken, why_unavailable
 from regard.errors import Failed, UserError
 from regard.exchange.check_ctranslate2 import MODEL, SETTINGS, check_export
 from regard.exchange.to_ctranslate2 import (
@@ -21,6 +22,7 @@ from regard.exchange.to_ctranslate2 import (
     Quantization,
     check_convertible,
     check_origin,
+    export_quantization,
     inconvertible,
     is_export,
     positions,
@@ -38,7 +40,8 @@ if TYPE_CHECKING:  # torch is imported when something needs it, which takes a se
     from regard.saved.folder import LoadedModel
     from regard.translate.parser import Parser
 
-ENGINES = ("auto", "ctranslate2", "torch")
+ENGINES = ("auto", "native", "ctranslate2", "torch")
+NAMES = {"native": "The native engine", "ctranslate2": "CTranslate2"}
 
 
 def load(
@@ -47,9 +50,9 @@ def load(
     """A saved model, ready to translate; or several with the same subwords, whose probabilities are averaged.
 
     path: a folder, or the name of a bundled model, such as en-de.
-    engine: torch is the reference and computes every model anywhere. ctranslate2 computes one model on a CPU, faster;
-    it takes the export in the model's folder, or converts the model now, to int8 if its weights are written so. auto
-    takes ctranslate2 where it can.
+    engine: torch is the reference and computes every model anywhere. native and ctranslate2 compute one model on a CPU,
+    faster, in int8 if its weights are written so or its export is; ctranslate2 takes the export in the model's folder.
+    auto takes that export if there is one, else the fastest engine that can compute the model.
     compile: let torch.compile make kernels first; auto is torch then.
     """
     translator = _load(path, *others, engine=engine, device=device, compile=compile)
@@ -75,12 +78,12 @@ def load_parser(path: str | Path, *others: str | Path, engine: str = "torch", de
 def _load(path: str | Path, *others: str | Path, engine: str, device: str, compile: bool) -> Translator:
     if engine not in ENGINES:
         raise UserError(f"no engine is called {engine!r}; there are {', '.join(ENGINES)}")
-    if compile and engine == "ctranslate2":
-        raise UserError("CTranslate2 has nothing to compile; leave out --compile or say --engine torch")
+    if compile and engine in NAMES:
+        raise UserError(f"{NAMES[engine]} has nothing to compile; leave out --compile or say --engine torch")
     folder = model_folder(path)
     alone = not others and (device == "cpu" or _device(device).type == "cpu")
     if is_export(folder):
-        if engine == "torch" or compile or not alone:
+        if engine in ("torch", "native") or compile or not alone:
             raise UserError(
                 f"{folder}: is an export for CTranslate2, which computes alone and on a CPU; give the model that was "
                 "exported"
@@ -89,14 +92,43 @@ def _load(path: str | Path, *others: str | Path, engine: str, device: str, compi
     if engine == "torch" or compile or (engine == "auto" and not alone):
         return _with_torch(_device(device), compile, folder, *map(Path, others))
     if not alone:
-        raise UserError("CTranslate2 computes one model on a CPU; leave out --engine, so that torch computes the rest")
-    if (folder / FOLDER).is_dir():
+        raise UserError(
+            f"{NAMES[engine]} computes one model on a CPU; leave out --engine, so that torch computes the rest"
+        )
+    return _on_cpu(folder, engine)
+
+
+def _on_cpu(folder: Path, engine: str) -> Translator:
+    """One model, with the engine that suits it."""
+    exported = (folder / FOLDER).is_dir()
+    if exported:
         check_origin(folder / FOLDER, folder)
-        return _exported(folder / FOLDER, folder)
+        if engine != "native":
+            return _exported(folder / FOLDER, folder)
     saved = read_saved(folder)
+    if engine == "native" or (engine == "auto" and why_not_taken(saved.config) is None):
+        return _native(saved, folder)
     if engine == "auto" and inconvertible(saved.config) is not None:
-        return _with_torch(_device(device), compile, folder)
+        return _with_torch(_device("cpu"), False, folder)
     return _converted(saved, folder, "int8" if saved.storage == "int8" else "float32")
+
+
+def _native(saved: SavedModel, folder: Path) -> Translator:
+    """A saved model in the native engine; in int8 if its weights or its export are."""
+    from regard.engines.native.native_engine import NativeEngine
+
+    reason = why_unavailable(saved.config)
+    if reason is not None:
+        raise UserError(f"{folder}: the native engine can't compute this model here, since {reason}; use --engine auto")
+    assert isinstance(saved.config, TransformerConfig), "the others are not supported"
+    later = _later(folder, saved)
+    engine = NativeEngine(
+        saved.config,
+        read_weights(folder / WEIGHTS),
+        int8=saved.storage == "int8" or export_quantization(folder / FOLDER) in ("int8", "int8_float32"),
+        reference=_reference(later, saved),
+    )
+    return Translator(saved, engine, later=later)
 
 
 def convert(folder: Path, quantization: Quantization = "float32", *, alone: bool = False) -> Translator:
@@ -171,13 +203,19 @@ def _fast(export: Path, described: SavedModel, later: "Callable[[], Seq2Seq] | N
     most = positions(described.config)
     if later is None:
         return Translator(described, CTranslate2Engine(export, *pieces, positions=most), has_weights=False)
+    reference = _reference(later, described)
+    return Translator(described, CTranslate2Engine(export, *pieces, positions=most, reference=reference), later=later)
+
+
+def _reference(later: "Callable[[], Seq2Seq]", described: SavedModel) -> Callable[[], Engine]:
+    """The engine that computes what a fast one can't."""
 
     def reference() -> Engine:
         from regard.engines.torch_engine import TorchEngine
 
         return TorchEngine(later(), longest=reach(described))
 
-    return Translator(described, CTranslate2Engine(export, *pieces, positions=most, reference=reference), later=later)
+    return reference
 
 
 def _with_torch(place: "torch.device", compile: bool, path: Path, *others: Path) -> Translator:

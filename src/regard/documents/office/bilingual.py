@@ -1,4 +1,7 @@
-"""A document with its translation beside it: in .docx a table with a row for a paragraph, in .xlsx more columns."""
+"""A document with its translation beside it: in .docx a table with a row for a paragraph, in .xlsx more columns.
+
+A table of a .docx has its translation below it, for which there is room.
+"""
 
 import re
 from collections import Counter
@@ -56,13 +59,14 @@ def _beside(source: Source, other: Source) -> str:
         fields = _fields(one)
         whole = open_fields == 0 == fields
         open_fields += fields
-        if ours != theirs and whole and one.name in ("w:p", "w:tbl") and "<w:sectPr" not in ours:
-            end = "<w:p/>" if one.name == "w:tbl" else ""
-            cells = (_copy(source, one) + end, theirs + end)
-            rows.append("<w:tr>" + "".join(f"<w:tc><w:tcPr/>{cell}</w:tc>" for cell in cells) + "</w:tr>")
+        if ours != theirs and whole and one.name == "w:p" and "<w:sectPr" not in ours:
+            rows.append(f"<w:tr><w:tc><w:tcPr/>{_copy(source, one)}</w:tc><w:tc><w:tcPr/>{theirs}</w:tc></w:tr>")
             continue
-        out += [*_table(rows), theirs]
+        out += _table(rows)
         rows = []
+        if ours != theirs and whole and one.name == "w:tbl":  # too wide for half of a page
+            out += [_copy(source, one), "<w:p/>"]
+        out.append(theirs)
     out += [*_table(rows), other.raw(there.outer, len(other.content))]
     return "".join(out)
 

@@ -47,6 +47,7 @@ _AFTER_BIDI = re.compile(  # the properties of a paragraph that the schema has a
     r"|textAlignment|textboxTightWrap|outlineLvl|divId|cnfStyle|rPr|sectPr|pPrChange)\b|</w:pPr>"
 )
 _AFTER_RTL = re.compile(r"<w:(?:cs|em|lang|eastAsianLayout|specVanish|oMath|rPrChange)\b|</w:rPr>")
+_TABLE = re.compile(r"(<w:tblPr>(?:\s*<w:(?:tblStyle|tblpPr|tblOverlap)\b[^>]*/>)*+)(?!\s*<w:bidiVisual)")
 _DEFAULT = re.compile(r"(<w:rPrDefault>\s*<w:rPr>)(.*?)(</w:rPr>\s*</w:rPrDefault>)", re.DOTALL)
 _FONTS = re.compile(r"<w:rFonts\b[^>]*/>")
 _EAST_ASIAN = re.compile(r"""\sw:eastAsia(?:Theme)?=(?:"[^"]*"|'[^']*')""")
@@ -67,6 +68,8 @@ def read(content: bytes, name: str, languages: Languages) -> Document:
     shapes = drawing(languages.target)
     parts += [walked(package, part, shapes, kept) for part, kind in kinds.items() if kind in DRAWN]
     changes = theme_changes(package, kinds, languages.target)
+    if right_to_left(languages.target):
+        changes |= {part: _tables_from_the_right for part, kind in kinds.items() if kind in WRITTEN}
     if languages.target is not None:
         changes |= {part: _styled(languages.target) for part, kind in kinds.items() if kind == "styles"}
     return assembled(package, parts, changes, kept)
@@ -117,6 +120,10 @@ def _run_from_the_right(opening: str) -> str:
         return opening.replace("<w:rPr/>", "") + "<w:rPr><w:rtl/></w:rPr>"
     at = _AFTER_RTL.search(opening)
     return opening[: at.start()] + "<w:rtl/>" + opening[at.start() :] if at else opening
+
+
+def _tables_from_the_right(text: str) -> str:
+    return _TABLE.sub(r"\1<w:bidiVisual/>", text)
 
 
 def _styled(target: str) -> Change:

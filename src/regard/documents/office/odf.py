@@ -28,6 +28,7 @@ VALUES = frozenset(("float", "percentage", "currency", "date", "time", "boolean"
 _STYLE_NAME = re.compile(r"""\stext:style-name=(?:"([^"]*)"|'([^']*)')""")
 _RSID = re.compile(r"""\s[\w]+:(?:rsid|paragraph-rsid)=(?:"[^"]*"|'[^']*')""")
 _MODE = re.compile(r"""(\sstyle:writing-mode=)(?:"(?:lr-tb|lr|page)"|'(?:lr-tb|lr|page)')""")
+_LEFT = re.compile(r"""(\sfo:text-align=)(?:"left"|'left')""")
 _DEFAULT = re.compile(r"<style:default-style\b.*?</style:default-style>", re.DOTALL)
 
 
@@ -47,7 +48,7 @@ TEXTS = Dialect(
     runs=frozenset(("text:span",)),
     wrappers=frozenset(("text:a", "text:meta")),
     words={**{f"text:{name}": "field" for name in FIELDS.split()}, "presentation:date-time": "field"},
-    kept={"text:tracked-changes": "deleted text", "office:forms": "form", "office:scripts": "macro"},
+    kept={"text:tracked-changes": "deleted text"},
     dividers=frozenset(("text:tab", "text:line-break")),
     noise=frozenset(("text:soft-page-break",)),
     characters={"text:s": " "},
@@ -158,6 +159,6 @@ def _styled(target: str | None) -> Change:
 
     def changed(text: str) -> str:
         text = _DEFAULT.sub(default, text)
-        return _MODE.sub(r'\1"rl-tb"', text) if turned else text
+        return _LEFT.sub(r'\1"start"', _MODE.sub(r'\1"rl-tb"', text)) if turned else text
 
     return changed

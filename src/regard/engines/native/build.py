@@ -1,0 +1,113 @@
+"""Compile the engine with whatever C++ compiler there is.
+
+The package's build hook (hatch_build.py) runs this file by its path, so it imports nothing of regard. By hand:
+
+    python -m regard.engines.native.build
+"""
+
+import argparse
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+SOURCE = Path(__file__).parent / "source"
+LIBRARY = Path(__file__).parent / "libregard_native.so"
+FLAGS = [
+    "-std=c++17",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-ffp-contract=off",
+    "-pthread",
+    "-Wall",
+    "-Wextra",
+    "-Wno-psabi",
+]
+AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni", "-mfma"]
+VECTORS = {"kernels_avx2.cpp": ["-mavx2", "-mfma"], "kernels_avx512.cpp": AVX512}
+"""Instruction sets are a matter of single files, of which one is chosen at run time."""
+SANITIZED = ["-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+TIMEOUT = 900  # seconds for a file
+
+
+class BuildFailed(Exception):
+    """The library could not be made; the message says why."""
+
+
+def find_compiler() -> str | None:
+    """The C++ compiler that $CXX names, or the first that is found."""
+    given = os.environ.get("CXX")
+    return shutil.which(given) if given else next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
+
+
+def build(out: Path = LIBRARY, *, sanitized: bool = False, emulated: bool = False) -> None:
+    """Write the library, whole or not at all.
+
+    emulated: AVX-512 by SIMDe's functions, so that a processor without it can test those kernels.
+    """
+    compiler = find_compiler()
+    if compiler is None:
+        raise BuildFailed("there is no C++ compiler")
+    with tempfile.TemporaryDirectory(prefix="regard-") as temporary:
+        compiled = [
+            (Path(temporary) / f"{file.stem}.o", _flags(file.name, sanitized=sanitized, emulated=emulated), file)
+            for file in sorted(SOURCE.glob("*.cpp"))
+            if _is_x86() or file.name not in VECTORS
+        ]
+        jobs = [
+            _start([compiler, *flags, "-c", str(file), "-o", str(object_)], file.name)
+            for object_, flags, file in compiled
+        ]
+        for name, job in jobs:
+            _finish(name, job)
+        link = [compiler, "-shared", "-pthread", *(SANITIZED if sanitized else ["-O3"])]
+        library = Path(temporary) / out.name
+        _finish(*_start([*link, *(str(object_) for object_, _, _ in compiled), "-o", str(library)], out.name))
+        partial = out.with_suffix(".partial")
+        shutil.copyfile(library, partial)
+        partial.replace(out)
+
+
+def _is_x86() -> bool:
+    return platform.machine().lower() in ("x86_64", "amd64")
+
+
+def _flags(name: str, *, sanitized: bool, emulated: bool) -> list[str]:
+    flags = [*FLAGS, *(SANITIZED if sanitized else ["-O3"])]
+    if _is_x86():
+        flags.append("-DREGARD_X86")
+    if emulated:
+        flags.append("-DREGARD_SIMDE")
+        if name == "kernels_avx512.cpp":  # heavy for the compiler, and it is the results that count
+            return [*flags, "-O1", "-w", *VECTORS["kernels_avx2.cpp"]]
+    return flags + VECTORS.get(name, [])
+
+
+def _start(command: list[str], name: str) -> tuple[str, subprocess.Popen[str]]:
+    return name, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # noqa: S603
+
+
+def _finish(name: str, job: subprocess.Popen[str]) -> None:
+    try:
+        output, _ = job.communicate(timeout=TIMEOUT)
+    except subprocess.TimeoutExpired:
+        job.kill()
+        raise BuildFailed(f"the compiler took too long over {name}") from None
+    if job.returncode != 0:
+        raise BuildFailed(f"the compiler failed on {name}: {output[-2000:]}")
+
+
+def main() -> None:
+    """Build from the command line."""
+    parser = argparse.ArgumentParser(description="Compile regard's native engine.")
+    parser.add_argument("--out", type=Path, default=LIBRARY)
+    parser.add_argument("--sanitized", action="store_true", help="with AddressSanitizer and UBSan")
+    parser.add_argument("--emulated", action="store_true", help="AVX-512 emulated by SIMDe, for tests")
+    arguments = parser.parse_args()
+    build(arguments.out, sanitized=arguments.sanitized, emulated=arguments.emulated)
+
+
+if __name__ == "__main__":
+    main()

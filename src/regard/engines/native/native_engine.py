@@ -1,0 +1,212 @@
+"""regard's own engine for CPUs: C++ (source/), with the reference's search.
+
+It finds what the reference finds: the same candidates, ranking and limits, token for token. Sampling, trees, banned and
+required words are left to the reference, and so is a sentence that comes to the end of the table of positions.
+
+Shapes: T target positions, S source positions.
+"""
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.config.model import TransformerConfig
+from regard.config.special_tokens import EOS
+from regard.cores import available_cores
+from regard.engines.engine import Engine, Progress, Request, quiet
+from regard.engines.native import library
+from regard.engines.native.library import MESSAGE, Found, SearchOptions, Tensor
+from regard.engines.native.pack import packed_config, packed_tensors, positions
+from regard.errors import Failed, UserError
+from regard.saved.weights import Array
+from regard.search.hypothesis import NO_NUMBERS, Hypothesis, unscored
+
+WIDEST = 64  # the widest beam that it searches with
+BATCH_TOKENS = 512  # source tokens that are encoded together
+LONGEST = (1 << 31) - 1
+PENALTIES = {"paper": 0, "average": 1}
+
+
+class NativeEngine:
+    """A model in the native engine, with as many threads as there are cores."""
+
+    def __init__(
+        self,
+        config: TransformerConfig,
+        weights: Mapping[str, Array],
+        *,
+        int8: bool,
+        reference: Callable[[], Engine] | None = None,
+        threads: int | None = None,
+        isa: str | None = None,
+    ) -> None:
+        self.library = library.library()
+        self.isa = isa or library.isa()
+        self.config = config
+        self.positions = positions(config)
+        self.reference = reference
+        """What searches where the native engine can't."""
+        self.engine = self._create(packed_tensors(config, weights), int8, threads or available_cores())
+
+    def __del__(self) -> None:
+        if getattr(self, "engine", None):
+            self.library.regard_native_free(self.engine)
+
+    def search(
+        self, sources: Sequence[Sequence[int]], request: Request, progress: Progress = quiet
+    ) -> list[list[Hypothesis]]:
+        rules = (request.banned, request.required, request.no_repeat, request.trees)
+        beyond = request.decode.beam > WIDEST or len(request.prefix) >= self.positions
+        if request.sampling is not None or any(rules) or beyond:
+            return self._refer(sources, request, progress)
+        readable = [number for number, source in enumerate(sources) if len(source) < self.positions]
+        found: list[list[Hypothesis] | None] = [None] * len(sources)
+        answers = self._search([sources[number] for number in readable], request, progress)
+        for number, hypotheses in zip(readable, answers, strict=True):
+            found[number] = hypotheses
+        rest = [number for number, hypotheses in enumerate(found) if hypotheses is None]
+        for number, hypotheses in zip(
+            rest, self._refer([sources[number] for number in rest], request, progress), strict=True
+        ):
+            found[number] = hypotheses
+        return [hypotheses for hypotheses in found if hypotheses is not None]
+
+    def cross_attention(self, source: Sequence[int], target: Sequence[int], layer: int | None = None) -> Array:
+        """How much each target token was drawn from each source token and, last, from EOS: T, S + 1.
+
+        As regard.translate.alignment.cross_attention has it: the mean of the heads, by default of the last layer but one.
+        """
+        layers = self.config.decoder_layers
+        chosen = max(0, layers - 2) if layer is None else layer % layers
+        read, written = _ids([*source, EOS]), _ids(target)
+        out_TS = np.empty((len(target) + 1, len(source) + 1), np.float32)
+        message = ctypes.create_string_buffer(MESSAGE)
+        done = self.library.regard_native_attention(
+            *(self.engine, read.ctypes.data, len(read), written.ctypes.data, len(written), chosen),
+            *(out_TS.ctypes.data, message, MESSAGE),
+        )
+        if not done:
+            raise UserError(f"the native engine can't align this text: {message.value.decode()}; use --engine torch")
+        return out_TS[:-1]
+
+    def _create(self, tensors: Sequence[Array], int8: bool, threads: int) -> int:
+        rows = [(1, *tensor.shape)[-2:] for tensor in tensors]
+        given = (Tensor * len(tensors))(
+            *(Tensor(tensor.ctypes.data, *shape) for tensor, shape in zip(tensors, rows, strict=True))
+        )
+        message = ctypes.create_string_buffer(MESSAGE)
+        engine: int | None = self.library.regard_native_create(
+            *(packed_config(self.config, int8=int8), given, len(tensors), self.isa.encode(), threads),
+            *(message, MESSAGE),
+        )
+        if engine is None:
+            raise UserError(f"the native engine can't load the model: {message.value.decode()}; use --engine torch")
+        return engine
+
+    def _search(
+        self, sources: Sequence[Sequence[int]], request: Request, progress: Progress
+    ) -> list[list[Hypothesis] | None]:
+        """The hypotheses of each source; None where one came to the last position."""
+        if not sources:
+            return []
+        lengths = np.array([len(source) + 1 for source in sources], np.int64)
+        ids = _ids([token for source in sources for token in (*source, EOS)])
+        prefix = _ids(request.prefix)
+        options = _options(request, prefix)
+        message = ctypes.create_string_buffer(MESSAGE)
+        report = _Report(progress)
+        found = self.library.regard_native_search(
+            *(self.engine, ids.ctypes.data, lengths.ctypes.data, len(sources), options),
+            *(report.callback, message, MESSAGE),
+        )
+        if report.error is not None:
+            if found:
+                self.library.regard_native_free_found(found)
+            raise report.error
+        if not found:
+            if b"memory" in message.value:
+                raise MemoryError(message.value.decode())
+            raise UserError(f"the native engine can't search: {message.value.decode()}; use --engine torch")
+        try:
+            answers = _hypotheses(found.contents, scored=request.token_scores or request.decode.beam > 1)
+        finally:
+            self.library.regard_native_free_found(found)
+        if not all(answer is None or answer for answer in answers):
+            raise Failed(NO_NUMBERS)
+        progress(sum(answer is not None for answer in answers) - report.told)
+        return answers
+
+    def _refer(self, sources: Sequence[Sequence[int]], request: Request, progress: Progress) -> list[list[Hypothesis]]:
+        if not sources:
+            return []
+        if self.reference is None:
+            raise UserError("this needs the reference engine; use --engine torch")
+        return self.reference().search(sources, request, progress)
+
+
+class _Report:
+    """Tells Python how far the search has come; what is raised there, such as KeyboardInterrupt, ends the search."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.error: BaseException | None = None
+        self.told = 0
+
+        def tell(more: int) -> int:
+            try:
+                progress(more)
+            except BaseException as error:  # it can't pass through C, and is raised again after it
+                self.error = error
+                return 0
+            self.told += more
+            return 1
+
+        self.callback = library.Progress(tell)
+
+
+def _ids(tokens: Sequence[int]) -> NDArray[np.int32]:
+    return np.array(tokens, np.int32)
+
+
+def _options(request: Request, prefix: NDArray[np.int32]) -> SearchOptions:
+    decode = request.decode
+    return SearchOptions(
+        beam=decode.beam,
+        n_best=request.n_best,
+        extra_length=min(decode.extra_length, LONGEST),
+        penalty=PENALTIES[decode.penalty],
+        scored=request.token_scores,
+        batch_tokens=min(request.batch_tokens or BATCH_TOKENS, LONGEST),
+        alpha=decode.alpha,
+        prefix=prefix.ctypes.data,
+        prefix_length=len(prefix),
+    )
+
+
+def _hypotheses(found: Found, *, scored: bool) -> list[list[Hypothesis] | None]:
+    """What the library found, as Python has it."""
+
+    def listed(pointer: Any, count: int) -> list[Any]:
+        return np.ctypeslib.as_array(pointer, (count,)).tolist() if count else []
+
+    counts, lengths = listed(found.counts, found.sources), listed(found.lengths, found.hypotheses)
+    ids, logs = listed(found.ids, found.tokens), listed(found.token_scores, found.tokens + found.hypotheses)
+    scores = listed(found.scores, found.hypotheses)
+    totals = listed(found.log_probabilities, found.hypotheses)
+    every, at = [], 0
+    for number, length in enumerate(lengths):
+        tokens = ids[at : at + length]
+        if scored:
+            each = tuple(logs[at + number : at + number + length + 1])
+            every.append(Hypothesis(tuple(tokens), scores[number], totals[number], each))
+        else:
+            every.append(unscored(tokens))
+        at += length
+    answers: list[list[Hypothesis] | None] = []
+    at = 0
+    for count in counts:
+        answers.append(None if count < 0 else every[at : at + count])
+        at += max(0, count)
+    return answers

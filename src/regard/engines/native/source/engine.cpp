@@ -1,0 +1,176 @@
+#include "engine.h"
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+
+namespace regard {
+
+constexpr int kRefill = kRows / 4;  // rows that must be free before new sentences are encoded: a few are not worth it
+constexpr auto kReport = std::chrono::milliseconds(100);
+
+Engine::Engine(std::unique_ptr<Model> model, int threads)
+    : model_(std::move(model)),
+      threads_(threads),
+      together_(threads),
+      joint_worker_(*model_, threads),
+      attention_worker_(*model_, 1) {}
+
+Engine::~Engine() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+  }
+  arrived_.notify_all();
+  for (std::thread& thread : pool_) thread.join();
+}
+
+// Threads start with the first sentence: a process that forks before has nothing to lose.
+void Engine::start_threads() {
+  while (int(pool_.size()) < threads_) {
+    const int thread = int(pool_.size());
+    pool_.emplace_back([this, thread] { run(thread); });
+  }
+}
+
+void Engine::search(Job& job, std::vector<Task>& tasks, int (*progress)(int)) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  start_threads();
+  if (tasks.size() == 1 && threads_ > 1 && outstanding_ == 0 && !together_.busy) {
+    joint_worker_.reserve(tasks[0].positions());
+    together_.busy = true;
+    together_.task = &tasks[0];
+    together_.done = false;
+    ++together_.number;
+    lock.unlock();
+    arrived_.notify_all();
+    compute_together(0);
+    lock.lock();
+    together_.busy = false;
+    return;
+  }
+  job.remaining = int(tasks.size());
+  outstanding_ += job.remaining;
+  for (Task& task : tasks) queue_.push_back(&task);
+  arrived_.notify_all();
+  int reported = job.remaining;
+  while (job.remaining > 0) {
+    finished_.wait_for(lock, kReport, [&] { return job.remaining == 0; });
+    const int more = reported - job.remaining;
+    reported = job.remaining;
+    if (progress == nullptr || job.cancelled) continue;
+    lock.unlock();
+    const bool go_on = progress(more) != 0;
+    lock.lock();
+    if (!go_on) cancel(job);
+  }
+}
+
+// Take a job's waiting sentences out of the queue; those being computed end with their next step.
+void Engine::cancel(Job& job) {
+  job.cancelled = true;
+  const auto rest = std::remove_if(queue_.begin(), queue_.end(), [&](Task* task) { return task->job == &job; });
+  const int removed = int(queue_.end() - rest);
+  queue_.erase(rest, queue_.end());
+  job.remaining -= removed;
+  outstanding_ -= removed;
+}
+
+// What every thread of the team runs; the first keeps the books.
+void Engine::compute_together(int thread) {
+  const Part part{thread, threads_, &together_.barrier};
+  const std::vector<Task*> task = {together_.task};
+  std::vector<Task*> done;
+  joint_worker_.admit(task, part);
+  while (true) {
+    part.sync();
+    const bool all_done = together_.done;
+    part.sync();  // all have read it before another sentence can change it
+    if (all_done) return;
+    joint_worker_.step(done, part);
+    if (thread == 0) together_.done = !done.empty();
+  }
+}
+
+void Engine::run(int thread) {
+  Worker worker(*model_, 1);
+  std::vector<Task*> taken, done;
+  int joined = 0;
+  while (wait_for_work(worker, thread, joined, taken)) {
+    done.clear();
+    try {
+      if (!taken.empty()) {
+        worker.reserve(taken[0]->positions());
+        worker.admit(taken);
+      }
+      if (worker.sentences() > 0) worker.step(done);
+      finish(done, false);
+    } catch (const std::bad_alloc&) {
+      done.clear();
+      worker.abandon(done);
+      for (Task* task : taken)
+        if (std::find(done.begin(), done.end(), task) == done.end()) done.push_back(task);
+      finish(done, true);
+    }
+  }
+}
+
+// Wait until there is something to do, and take new sentences into `taken`. False: the engine ends.
+bool Engine::wait_for_work(Worker& worker, int thread, int& joined, std::vector<Task*>& taken) {
+  taken.clear();
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (true) {
+    if (stopping_) return false;
+    if (thread > 0 && together_.number != joined && worker.sentences() == 0) {
+      joined = together_.number;
+      lock.unlock();
+      compute_together(thread);
+      lock.lock();
+      continue;
+    }
+    take(worker, taken);
+    if (!taken.empty() || worker.sentences() > 0) return true;
+    arrived_.wait(lock);
+  }
+}
+
+// As many sentences as there are rows for, but no more than a worker's share of all that are outstanding.
+void Engine::take(Worker& worker, std::vector<Task*>& taken) {
+  if (queue_.empty() || (worker.sentences() > 0 && worker.free_rows() < kRefill)) return;
+  const int share = (outstanding_ + threads_ - 1) / threads_;
+  int rows = worker.free_rows(), tokens = 0;
+  while (!queue_.empty() && worker.sentences() + int(taken.size()) < share) {
+    Task* task = queue_.front();
+    rows -= task->job->options.beam;
+    tokens += task->length;
+    const bool first = taken.empty();
+    if (rows < 0 || (tokens > std::min(kEncoderTokens, task->job->options.batch_tokens) && !first)) return;
+    // Longer ones than there is memory for wait until the worker has none; then the first decides.
+    const int room = std::max(worker.positions(), first ? 0 : taken[0]->positions());
+    if (task->positions() > room && (worker.sentences() > 0 || !first)) return;
+    taken.push_back(task);
+    queue_.pop_front();
+  }
+}
+
+void Engine::finish(const std::vector<Task*>& tasks, bool failed) {
+  if (tasks.empty()) return;
+  bool last = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (Task* task : tasks) {
+      task->job->failed |= failed;
+      last |= --task->job->remaining == 0;
+    }
+    outstanding_ -= int(tasks.size());
+  }
+  if (last) finished_.notify_all();
+}
+
+void Engine::attention(const int32_t* source, int source_length, const int32_t* target, int target_length, int layer,
+                       float* out) {
+  const std::lock_guard<std::mutex> lock(attention_mutex_);
+  attention_worker_.attention(source, source_length, target, target_length, layer, out);
+}
+
+}  // namespace regard

@@ -1,0 +1,162 @@
+"""The native engine finds what the reference finds, and the int8 twin; whatever is computed beside it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tests.decode.test_ctranslate2_engine import SEARCHES, same, sources
+from tests.engines.native.conftest import Pair
+from tests.engines.native.twin import Twin
+from tests.support.models import banning
+
+from regard.config.decode import DecodeConfig
+from regard.engines.engine import Request
+from regard.engines.native import library
+from regard.engines.native.native_engine import NativeEngine
+from regard.errors import Failed, UserError
+from regard.search.sampling import Sampling
+from regard.translate.alignment import cross_attention
+
+PairOf = Callable[..., Pair]
+CONFIGS: list[dict[str, Any]] = [
+    {},
+    {"norm": "pre", "activation": "gelu", "tie_projection": False},
+    {"activation": "silu", "positions": "none", "score": "unscaled"},
+    {"positions": "learned", "max_length": 128, "norm": "pre"},
+    {"source_vocabulary": 30, "tie_projection": False, "encoder_layers": 2, "decoder_layers": 3},
+    {"d_model": 24, "heads": 3, "share_embeddings": False},
+    {"positions": "rotary", "d_k": 6, "d_v": 20},
+]
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+def test_the_same_hypotheses_as_the_reference(pair_of: PairOf, config: dict[str, Any]) -> None:
+    pair = pair_of(**config)
+    engine = pair.native()
+    for request in SEARCHES:
+        wanted = pair.torch.search(sources(), request)
+        same(engine.search(sources(), request), wanted, tokens=request.decode.beam > 1)
+    assert max(len(some[0].tokens) for some in wanted) > 8
+
+
+def test_greedy_search_has_scores_when_asked(pair_of: PairOf) -> None:
+    pair = pair_of()
+    request = Request(DecodeConfig(beam=1, extra_length=20), token_scores=True)
+    same(pair.native().search(sources(), request), pair.torch.search(sources(), request))
+    unscored = pair.native().search(sources(), Request(request.decode))[0][0]
+    assert np.isnan(unscored.score)
+    assert unscored.token_scores == ()
+
+
+@pytest.mark.parametrize("int8", [False, True])
+@pytest.mark.parametrize("beam", [1, 4])
+def test_neighbours_and_threads_change_nothing(pair_of: PairOf, int8: bool, beam: int) -> None:
+    """Bit for bit: more sentences than rows, so that rows are refilled; alone, by one thread and by a team."""
+    pair = pair_of()
+    many = sources(count=150, longest=14)
+    request = Request(DecodeConfig(beam=beam, extra_length=20), n_best=min(2, beam), token_scores=True)
+    found = pair.native(int8=int8, threads=2).search(many, request)
+    assert pair.native(int8=int8, threads=1).search(many, request) == found
+    alone, team = (pair.native(int8=int8, threads=threads) for threads in (1, 3))
+    for number in range(0, len(many), 30):
+        assert alone.search([many[number]], request) == [found[number]]
+        assert team.search([many[number]], request) == [found[number]]
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_int8_is_that_of_the_twin(pair_of: PairOf, norm: str) -> None:
+    pair = pair_of(norm=norm)
+    twin = Twin(pair.config, pair.weights)
+    found = pair.native(int8=True).search(sources(), Request(DecodeConfig(beam=1, extra_length=5)))
+    expected = [tuple(twin.greedy(source, len(source) + 5)) for source in sources()]
+    assert [one[0].tokens for one in found] == expected
+    assert len(set(expected)) > 10
+
+
+def test_a_prefix_is_kept(pair_of: PairOf) -> None:
+    pair = pair_of()
+    for beam in (1, 3):
+        request = Request(DecodeConfig(beam=beam, extra_length=6), prefix=(9, 17), token_scores=True)
+        found = pair.native().search(sources(), request)
+        same(found, pair.torch.search(sources(), request))
+        assert all(one[0].tokens[:2] == (9, 17) for one in found)
+
+
+def test_the_limit_is_the_reference_s(pair_of: PairOf) -> None:
+    """EOS is forced there; with learned positions the model's own limit counts."""
+    for changes in ({}, {"positions": "learned", "max_length": 14}):
+        pair = pair_of(steps=2, end=-30.0, **changes)
+        for beam in (1, 4):
+            request = Request(DecodeConfig(beam=beam, extra_length=9), n_best=beam, token_scores=True)
+            found = pair.native().search(sources(), request)
+            same(found, pair.torch.search(sources(), request))
+    assert max(len(one.tokens) for some in found for one in some) == 13
+
+
+def test_what_it_leaves_to_the_reference(pair_of: PairOf) -> None:
+    pair = pair_of()
+    decode = DecodeConfig(beam=2, extra_length=4)
+    engine = pair.native()
+    for request in (
+        Request(decode, banned=banning((9,))),
+        Request(decode, no_repeat=2),
+        Request(decode, sampling=Sampling(seed=1)),
+        Request(DecodeConfig(beam=70, extra_length=1)),
+    ):
+        assert engine.search(sources(6), request) == pair.torch.search(sources(6), request)
+    alone = NativeEngine(pair.config, pair.weights, int8=False)
+    with pytest.raises(UserError, match="use --engine torch"):
+        alone.search(sources(3), Request(decode, no_repeat=2))
+
+
+def test_a_source_beyond_the_table_goes_to_the_reference(pair_of: PairOf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And an output that comes to its end, for it may have gone on."""
+    monkeypatch.setattr("regard.engines.native.pack.TABLE", 16)
+    pair = pair_of(steps=2, end=-30.0)
+    request = Request(DecodeConfig(beam=2, extra_length=10))
+    many = [*sources(8), list(range(4, 30))]
+    same(pair.native().search(many, request), pair.torch.search(many, request))
+
+
+def test_cross_attention_is_the_reference_s(pair_of: PairOf) -> None:
+    pair = pair_of()
+    for source, target, layer in (([5, 6, 7], [9, 8], None), ([4], [], 1), ([8, 9, 10, 11, 12], [5, 6, 7, 8], 1)):
+        found = pair.native().cross_attention(source, target, layer)
+        expected = cross_attention(pair.model, source, target, layer)
+        torch.testing.assert_close(torch.from_numpy(found), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_progress_is_told_and_may_interrupt(pair_of: PairOf) -> None:
+    told: list[int] = []
+    engine = pair_of().native()
+    engine.search(sources(40), SEARCHES[1], told.append)
+    assert sum(told) == 40
+
+    def interrupt(_: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        engine.search(sources(3000), SEARCHES[1], interrupt)
+    assert len(engine.search(sources(5), SEARCHES[0])) == 5, "it goes on afterwards"
+
+
+def test_weights_that_are_not_numbers_are_told(pair_of: PairOf) -> None:
+    pair = pair_of()
+    damaged = {**pair.weights, "encoder.0.attention.query.bias": np.full(32, np.nan, np.float32)}
+    for request in SEARCHES[:2]:
+        with pytest.raises(Failed, match="not numbers"):
+            NativeEngine(pair.config, damaged, int8=False).search(sources(3), request)
+
+
+def test_no_sources_and_an_empty_one(pair_of: PairOf) -> None:
+    pair = pair_of()
+    assert pair.native().search([], SEARCHES[0]) == []
+    same(pair.native().search([[], [5]], SEARCHES[1]), pair.torch.search([[], [5]], SEARCHES[1]))
+
+
+def test_an_unknown_instruction_set_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(library.ISA_VARIABLE, "sse9")
+    with pytest.raises(UserError, match="REGARD_NATIVE_ISA is 'sse9', but must be one of auto, avx512-vnni"):
+        library.isa()
