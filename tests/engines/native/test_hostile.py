@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.decode.test_ctranslate2_engine import SEARCHES, sources
+from tests.engines.test_ctranslate2_engine import SEARCHES, sources
 from tests.engines.native.conftest import Pair
 
 from regard.engines.native.library import MESSAGE, Config, Tensor, library

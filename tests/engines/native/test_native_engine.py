@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.decode.test_ctranslate2_engine import SEARCHES, same, sources
+from tests.engines.test_ctranslate2_engine import SEARCHES, same, sources
 from tests.engines.native.conftest import Pair
 from tests.engines.native.twin import Twin
 from tests.support.models import banning
