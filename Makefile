@@ -22,7 +22,9 @@ setup: $(READY)
 
 # What the demo needs, and nothing else. torch first and alone: pip then takes its pinned build, whatever the others would
 # have asked for.
-$(DEMO): pyproject.toml constraints.txt
+NATIVE := hatch_build.py src/regard/engines/native/build.py $(wildcard src/regard/engines/native/source/*)
+
+$(DEMO): pyproject.toml constraints.txt $(NATIVE)
 	@echo 'Installing into .venv: torch, and what the demo and the server need.'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet torch

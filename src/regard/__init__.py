@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from regard.translate.parser import ParseOptions as ParseOptions
     from regard.translate.translator import Options as Options
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _PUBLIC = {
     "Config": "regard.config.run",
