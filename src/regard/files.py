@@ -231,16 +231,14 @@ def _aside(final: Path) -> Path:
 
 
 def restore_directory(final: Path) -> None:
-    """Undo a replacement that was interrupted after the old directory was moved aside and before the new one was in
-    place."""
+    """Undo a replacement that was interrupted between moving the old directory aside and putting the new one in place."""
     if _aside(final).exists() and not final.exists():
         _aside(final).rename(final)
         sync_directory(final.parent)
 
 
 def replaced_in(folder: Path) -> list[Path]:
-    """Return the directories in a folder whose replacement was interrupted, before or after the new one was in
-    place."""
+    """Return the directories in a folder whose replacement was interrupted, at whatever moment."""
     return [path.with_name(path.name[1 : -len(".old")]) for path in folder.glob(".*.old") if path.is_dir()]
 
 

@@ -280,8 +280,7 @@ MODEL_CONFIGS: dict[str, type[_Model]] = {
 
 
 def _kind(values: Any) -> str:
-    """Return the key in MODEL_CONFIGS of a model configuration, or of settings for one: its mixing or its
-    architecture."""
+    """Return the key in MODEL_CONFIGS of a model configuration or of settings: its mixing or its architecture."""
     read = values.get if isinstance(values, Mapping) else partial(getattr, values)
     architecture, mixing = read("architecture", "transformer"), read("mixing", "attention")
     return str(mixing if architecture == "transformer" and mixing != "attention" else architecture)
