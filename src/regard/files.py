@@ -231,7 +231,7 @@ def _aside(final: Path) -> Path:
 
 
 def restore_directory(final: Path) -> None:
-    """Undo a replacement that was interrupted between moving the old directory aside and putting the new one in place."""
+    """Undo a replacement that was interrupted after moving the old directory aside and before renaming the new one."""
     if _aside(final).exists() and not final.exists():
         _aside(final).rename(final)
         sync_directory(final.parent)

@@ -113,7 +113,7 @@ class MultiHeadAttention(nn.Module):
         causal: bool = False,
         weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """Return the heads before W^O: by equation 1 for weights or scores other than Q K^T, else by a faster kernel."""
+        """Return the heads before W^O: by equation 1 for weights or scores other than Q K^T, else by a fast kernel."""
         key_BHSK, value_BHSV = memory
         T, S = query_BHTK.shape[2], key_BHSK.shape[2]
         if not weights and saves_work(T, S, self.neighbours, self.global_tokens):

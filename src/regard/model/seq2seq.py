@@ -23,7 +23,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Attentions:
-    """The attention weights of every layer, in order, each B, H, T, S; empty for kinds of attention not in the model."""
+    """The attention weights of every layer, in order, each B, H, T, S; empty for a kind that the model lacks."""
 
     encoder: tuple[Tensor, ...]
     decoder: tuple[Tensor, ...]

@@ -1,7 +1,7 @@
 """ConvS2S (Gehring et al., 2017): convolutions instead of recurrence, and attention in every layer of the decoder.
 
 A layer reads k neighbouring positions; in the decoder the last k, so that nothing comes from the future. It maps k
-vectors of size d to 2d numbers, of which the second half gates the first, and adds the result to its input (section 3.2):
+vectors of size d to 2d numbers, of which the second half gates the first, and adds its input (section 3.2):
 
     h^l_i = v(W^l [h^{l-1}_{i-k/2} ; … ; h^{l-1}_{i+k/2}] + b^l) + h^{l-1}_i,    v([A B]) = A ⊗ σ(B)
 

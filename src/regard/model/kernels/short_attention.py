@@ -82,7 +82,7 @@ class _ShortAttention(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient_BHTV: Tensor) -> tuple[Tensor | None, ...]:
-        """Return gradients: with P the weights and dP = dO V^T, that of a score is P · (dP - Σ P · dP), summed over keys.
+        """Return gradients: with P the weights and dP = dO V^T, a score's is P · (dP - Σ P · dP), summed over the keys.
 
         The factor by which dropout multiplied P multiplies dP as well.
         """
