@@ -196,7 +196,7 @@ class Trainer:
         return parts
 
     def _two_by_two(self, threads: TwoThreads, work: Sequence[Work]) -> list[Losses]:
-        """Run two micro-batches in parallel: the sum of two gradients does not depend on their order; of three it does."""
+        """Run two micro-batches at a time: the sum of two gradients does not depend on the order; of three it does."""
         losses: list[Losses] = []
         for first in range(0, len(work), 2):
             earlier = {name: p.grad for name, p in self.parameters.items() if p.grad is not None}
