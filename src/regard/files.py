@@ -94,10 +94,7 @@ def read_json(path: Path) -> Any:
     content = read_bytes(path, JSON_LIMIT)
     try:
         return json.loads(content.decode())
-    except (
-        ValueError,
-        RecursionError,
-    ) as error:  # ValueError: invalid JSON or UTF-8, or a number of thousands of digits
+    except (ValueError, RecursionError) as error:  # ValueError: no JSON or UTF-8, or a number of thousands of digits
         raise UserError(f"{path}: not valid JSON ({error}); restore the file or make it again") from None
 
 

@@ -26,7 +26,7 @@ class Sampling:
     """The distribution to draw from."""
 
     temperature: float = 1.0
-    """Divisor of the logits: below 1 probable tokens become more probable, and 0 is the limit of greedy search."""
+    """Divisor of the logits: below 1 probable tokens become more probable; towards 0 sampling becomes greedy search."""
     top_k: int = 0
     """Draw only from the k most probable tokens; 0: from all."""
     top_p: float = 1.0
