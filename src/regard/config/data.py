@@ -28,6 +28,7 @@ class CorpusConfig(Frozen):
     """A corpus of pairs: two files aligned by line, or one TSV, JSON-lines or tree file; `-` is standard input."""
 
     files: Annotated[tuple[str, ...], Field(min_length=1, max_length=2)]
+    """One file, or a source and a target file."""
     weight: Annotated[float, Field(gt=0)] = 1.0
     """How many times an epoch passes over the corpus: 2 is twice, 0.5 a different half each time."""
     tag: str | None = None
@@ -64,8 +65,11 @@ class PrepareConfig(Frozen):
     tags: tuple[str, ...] = ()
     """Reserved tokens, such as <2de>, that text can't contain; the tags of the corpora are added to these."""
     source_language: str | None = None
+    """Code of the source language, such as `en`."""
     target_language: str | None = None
+    """Code of the target language, such as `de`."""
     filters: FilterConfig = FilterConfig()
+    """Filters for the pairs of the corpora."""
     skip_invalid: bool = False
     """Count unreadable lines and continue, instead of stopping at the first."""
     sample: Count = 500_000

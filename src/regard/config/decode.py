@@ -11,6 +11,7 @@ class DecodeConfig(Frozen):
     """How a model's output is searched for (section 6.1). The settings are saved with the model as its defaults."""
 
     beam: Annotated[int, Field(ge=1, le=4096)] = 4
+    """Width of the beam; 1: greedy search."""
     alpha: Annotated[float, Field(ge=0.0, le=10.0)] = 0.6
     """Exponent of the length penalty. Well below 10 the longest output always wins; well above 10 numbers overflow."""
     penalty: Literal["paper", "average"] = "paper"

@@ -31,8 +31,11 @@ class _Model(Frozen):
     """Number of tokens of the source language if it has its own vocabulary."""
 
     encoder_layers: Layers = 6
+    """Number of encoder layers (the paper's N)."""
     decoder_layers: Layers = 6
+    """Number of decoder layers (the paper's N)."""
     d_model: Size = 512
+    """Size of embeddings and of every layer's output (section 3.1)."""
     dropout: Rate = 0.1
     """Dropout rate on the output of every sub-layer and on the sum of embeddings and positions (section 5.4)."""
 
@@ -69,7 +72,9 @@ class _Transformer(_Model):
     position sees another, which shows what context contributes."""
 
     d_ff: Annotated[int, Field(ge=1, le=1 << 20)] = 2048
+    """Inner size of the feed-forward network (section 3.3)."""
     heads: Annotated[int, Field(ge=1, le=1024)] = 8
+    """Number of attention heads (the paper's h)."""
     d_k: Size = 64
     """Size of each head's queries and keys; d_model / heads if not given."""
     d_v: Size = 64
@@ -227,6 +232,7 @@ class ConvolutionalConfig(_Model):
     kernel: Annotated[int, Field(ge=1, le=1024)] = 3
     """Number of neighbouring positions in a convolution, its own included; in the decoder its own is the last."""
     positions: Literal["learned", "none"] = "learned"
+    """learned: a vector for each position, as in its paper. none: no positions."""
     max_length: Positions = 1024
     """Number of learned positions."""
 
@@ -251,11 +257,13 @@ class FeedForwardConfig(_Model):
 
     architecture: Literal["feedforward"] = "feedforward"
     d_ff: Annotated[int, Field(ge=1, le=1 << 20)] = 2048
+    """As in the Transformer."""
     activation: Literal["relu", "gelu", "silu"] = "relu"
     """As in the Transformer."""
     norm: Literal["post", "pre"] = "post"
     """As in the Transformer."""
     positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal"
+    """As in the Transformer."""
     max_length: Positions = 1024
     """Number of learned positions."""
 

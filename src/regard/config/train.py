@@ -13,6 +13,7 @@ class TrainConfig(Frozen):
     steps: Count = 100_000
     """Number of updates of the weights."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    """Seed of the initial weights, of the order of batches and of dropout."""
     batch_tokens: Count = 25_000
     """Number of source tokens and of target tokens in a batch, at most, padding included."""
     accumulate: Count = 1
@@ -20,16 +21,20 @@ class TrainConfig(Frozen):
     label_smoothing: Rate = 0.1
     """ε_ls of section 5.4."""
     beta1: Rate = 0.9
+    """Adam's β1 (section 5.3)."""
     beta2: Rate = 0.98
+    """Adam's β2 (section 5.3)."""
     epsilon: Annotated[float, Field(gt=0)] = 1e-9
+    """Adam's ε (section 5.3)."""
     schedule: Literal["paper", "inverse-sqrt", "cosine", "constant"] = "paper"
     """paper: equation 3. The others rise linearly to peak_rate over the warmup; then inverse-sqrt falls as
     1/sqrt(step), cosine falls as a half cosine to 0 at the last step, constant stays."""
     warmup: Annotated[int, Field(ge=0)] = 4000
+    """Number of steps over which the learning rate rises (section 5.3)."""
     peak_rate: Annotated[float, Field(gt=0)] | None = None
     """The highest learning rate; the paper's schedule derives its own from d_model and warmup."""
     clip: Annotated[float, Field(gt=0)] | None = None
-    """Clip gradients to this norm; None, as in the paper: no clipping."""
+    """Clip gradients to this norm; the paper does not."""
     average_last: Count = 5
     """Number of last checkpoints whose mean is the final model, unless `final` is best."""
     moving_average: Rate | None = None

@@ -27,12 +27,15 @@ class Request:
 
     decode: DecodeConfig
     n_best: int = 1
+    """Number of hypotheses to return for each source."""
     sampling: "Sampling | None" = None
     """Draw n_best outputs instead of searching for the best."""
     banned: "Banned | None" = None
+    """Words that may not occur in an output."""
     required: Sequences = ()
     """Token sequences that every output contains."""
     no_repeat: int = 0
+    """Length of the n-grams that may not occur twice; 0: no such constraint."""
     prefix: tuple[int, ...] = ()
     """Tokens that every output begins with."""
     trees: "TreeRule | None" = None
