@@ -1,6 +1,6 @@
 """regard: the Transformer of "Attention Is All You Need" as one complete system.
 
-The public names load what they need when first used, so that `import regard` does not pay for torch.
+The public names are imported on first use, so that `import regard` does not import torch.
 """
 
 from importlib import import_module

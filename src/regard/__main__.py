@@ -1,4 +1,4 @@
-"""`python -m regard` is `regard`; torchrun starts it this way."""
+"""Entry point of `python -m regard`, the same as `regard`; torchrun starts it this way."""
 
 from regard.cli.main import main
 

@@ -1,4 +1,4 @@
-"""The functions of the library that span several rooms; the commands of the same names call them."""
+"""Library functions that span several packages; the commands of the same names call them."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,10 +25,11 @@ def train(
     fresh: bool = False,
     observer: Observer | None = None,
 ) -> Path:
-    """Train a model on prepared data in the folder `out`, and return the folder of the model that came out.
+    """Train a model on prepared data in the folder `out`, and return the folder of the trained model.
 
-    A run that was stopped or killed goes on: call it again. `start` is a model to fine-tune; the run takes over its
-    description, but for `changes`. `data` defaults to the configuration's. `fresh` removes a run that is in `out`.
+    A run that was stopped or killed resumes when the function is called again. `start` is a model to fine-tune; the run
+    takes its model configuration, updated with `changes`. `data` defaults to the configuration's. `fresh` deletes an
+    existing run in `out`.
     """
     out = Path(out)
     if data is None and config.data is None:

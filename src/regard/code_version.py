@@ -1,4 +1,4 @@
-"""Which code made a model or a figure, so that results of different code are never mixed."""
+"""Identify the code that made a model or a figure, so that results of different code are never mixed."""
 
 import hashlib
 from functools import cache
@@ -8,14 +8,14 @@ from regard import __version__
 
 SOURCE = Path(__file__).parent
 TRAINING = ("config", "text", "data", "model", "train")
-"""What decides which model a run ends with."""
+"""The packages that determine the weights of a trained model."""
 MEASURING = (*TRAINING, "saved", "search", "engines", "translate", "evaluate")
-"""What decides its figures."""
+"""The packages that determine the figures measured on it."""
 
 
 @cache
 def code_version(parts: tuple[str, ...] = TRAINING) -> str:
-    """The package's version and a checksum of these source files, such as 0.1.0+3f2a9c01b4d5."""
+    """Return the package's version and a checksum of these source files, such as 0.1.0+3f2a9c01b4d5."""
     digest = hashlib.sha256()
     for path in _files(parts):
         digest.update(f"{path.relative_to(SOURCE).as_posix()}\n{len(path.read_bytes())}\n".encode() + path.read_bytes())

@@ -1,8 +1,8 @@
-"""How many processors there are for us."""
+"""The number of CPU cores available to this process."""
 
 import os
 
 
 def available_cores() -> int:
-    """How many processors this process may use."""
+    """Return the number of CPU cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Files that are whole or absent: atomic writes, manifests with checksums, one writer at a time."""
+"""Atomic file writes, directory manifests with checksums, and lock files for a single writer."""
 
 import errno
 import fcntl
@@ -15,10 +15,10 @@ from regard.errors import UserError
 
 MANIFEST = "manifest.json"
 CHUNK = 1 << 20
-JSON_LIMIT = 16 << 20  # bytes; no description that we write comes near it
-TEXT_LIMIT = 16 << 20  # bytes of a run file or a model's card
+JSON_LIMIT = 16 << 20  # bytes; no JSON file that regard writes comes near it
+TEXT_LIMIT = 16 << 20  # bytes of a run file or a model card
 
-# What a person can do about a place that could not be written to.
+# What the user can do about a place that could not be written to, by errno.
 _REMEDIES = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "make room there"),
     **dict.fromkeys((errno.EACCES, errno.EPERM), "change the permissions there"),
@@ -29,7 +29,7 @@ _REMEDIES = {
 
 
 def sync_directory(directory: Path) -> None:
-    """Make the names in a directory survive a power cut."""
+    """Flush a directory to disk, so that the names in it survive a power cut."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -38,9 +38,9 @@ def sync_directory(directory: Path) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all: a reader sees the old content or the new, never a part.
+    """Write a file atomically: a reader sees the old content or the new, never a part.
 
-    What a link names is written, and the link stays; a device or a pipe is written to as it is.
+    A symbolic link is followed and kept; a device or a pipe is written to directly.
     """
     path = path.absolute()
     if path.parent == Path("/dev") or (path.exists() and not path.is_file()):
@@ -66,7 +66,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_bytes(path: Path, most: int, *, pipe: bool = False) -> bytes:
-    """Read a file of at most so many bytes; a longer one, or a device or a `pipe` where none may be, is a UserError."""
+    """Read a file of at most `most` bytes; raise UserError if it is longer, or a device, or a pipe unless `pipe`."""
     try:
         if not pipe and path.exists() and not path.is_file():
             raise UserError(f"{path}: is no file; restore it from a copy")
@@ -82,7 +82,7 @@ def read_bytes(path: Path, most: int, *, pipe: bool = False) -> bytes:
 
 
 def read_text(path: Path, *, pipe: bool = False) -> str:
-    """Read a file of text, no larger than a run file or a card may be; what is none is a UserError."""
+    """Read a UTF-8 text file of at most TEXT_LIMIT bytes; raise UserError if it is not one."""
     try:
         return read_bytes(path, TEXT_LIMIT, pipe=pipe).decode()
     except UnicodeDecodeError:
@@ -90,11 +90,11 @@ def read_text(path: Path, *, pipe: bool = False) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """Read a description that regard wrote; what cannot be one is a UserError with its name."""
+    """Read a JSON file that regard wrote; raise UserError with its name if it is not valid JSON."""
     content = read_bytes(path, JSON_LIMIT)
     try:
         return json.loads(content.decode())
-    except (ValueError, RecursionError) as error:  # ValueError: no JSON, no UTF-8, a number of thousands of digits
+    except (ValueError, RecursionError) as error:  # ValueError: no JSON or UTF-8, or a number of thousands of digits
         raise UserError(f"{path}: not valid JSON ({error}); restore the file or make it again") from None
 
 
@@ -111,7 +111,7 @@ def _inside(directory: Path) -> list[Path]:
 
 
 def write_manifest(directory: Path) -> None:
-    """Record the size and SHA-256 of every file below a directory."""
+    """Write a manifest with the size and SHA-256 of every file below a directory."""
     files = {
         path.relative_to(directory).as_posix(): {"size": path.stat().st_size, "sha256": sha256(path)}
         for path in _inside(directory)
@@ -124,7 +124,7 @@ def _is_entry(entry: Any) -> bool:
 
 
 def read_manifest(directory: Path) -> dict[str, Any]:
-    """The size and SHA-256 of every file below a directory, as they were recorded."""
+    """Return the recorded size and SHA-256 of every file below a directory."""
     manifest = read_json(directory / MANIFEST)
     entries = manifest.get("files") if isinstance(manifest, dict) else None
     if not isinstance(entries, dict) or not entries or not all(map(_is_entry, entries.values())):
@@ -133,9 +133,9 @@ def read_manifest(directory: Path) -> dict[str, Any]:
 
 
 def check_manifest(directory: Path, *, contents: bool = True, needed: Collection[str] = ()) -> None:
-    """Raise UserError unless every file is there with the size, and if `contents` with the bytes, of the manifest.
+    """Raise UserError unless every file has the size and, if `contents`, the checksum recorded in the manifest.
 
-    The `needed` ones must be listed.
+    The files in `needed` must be listed.
     """
     entries = read_manifest(directory)
     if missing := sorted(set(needed) - set(entries)):
@@ -162,16 +162,16 @@ def check_manifest(directory: Path, *, contents: bool = True, needed: Collection
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except (OSError, ValueError):  # a name that no system takes
+    except (OSError, ValueError):  # a name that the file system rejects
         return False
 
 
 @contextmanager
 def whole_directory(final: Path, *, replace: bool = False) -> Iterator[Path]:
-    """Give a temporary directory that becomes `final`, with a manifest, when the block ends; on an error it is removed.
+    """Yield a temporary directory that is renamed to `final`, with a manifest, on exit; it is removed on an error.
 
-    What an earlier, killed attempt left behind is cleared first. With `replace`, a directory that was there is
-    moved aside, and removed only after the new one stands; but one with the same files stays, with all else in it.
+    Leftovers of an earlier, killed attempt are removed first. With `replace`, an existing directory is moved aside and
+    removed only after the new one is in place; if its files are the same, it is kept, with everything else in it.
     """
     final = final.absolute()
     final.parent.mkdir(parents=True, exist_ok=True)
@@ -184,7 +184,7 @@ def whole_directory(final: Path, *, replace: bool = False) -> Iterator[Path]:
     try:
         yield temporary
         for path in _inside(temporary):
-            path.chmod(temporary.stat().st_mode & 0o666)  # some libraries let nobody else read what they write
+            path.chmod(temporary.stat().st_mode & 0o666)  # some libraries write files that nobody else may read
             with path.open("rb") as file:
                 os.fsync(file.fileno())
         write_manifest(temporary)
@@ -200,14 +200,14 @@ def whole_directory(final: Path, *, replace: bool = False) -> Iterator[Path]:
 
 
 def _put_in_place(temporary: Path, final: Path) -> None:
-    """Rename a directory to its final name; one that is there is moved aside, and removed once the new name is on disk.
+    """Rename a directory to its final name; an existing one is moved aside and removed once the new name is on disk.
 
     At every moment the old or the new directory is whole: under its name, or as `.NAME.old`, which restore_directory
-    finds. It is renamed once more before its files are removed, so that what is called `.old` is never half removed.
+    finds. It is renamed once more before its files are removed, so that a directory named `.old` is never half removed.
     """
     aside, removed = _aside(final), final.with_name(f".{final.name}.removed")
     shutil.rmtree(removed, ignore_errors=True)
-    if aside.exists():  # of an attempt that was killed after the new one stood
+    if aside.exists():  # left by an attempt that was killed after the new one was in place
         aside.rename(removed)
         shutil.rmtree(removed, ignore_errors=True)
     try:
@@ -217,7 +217,7 @@ def _put_in_place(temporary: Path, final: Path) -> None:
     except BaseException:
         restore_directory(final)
         raise
-    sync_directory(final.parent)  # before the old one goes: a power cut must not lose both
+    sync_directory(final.parent)  # before the old one is removed: a power cut must not lose both
     if aside.exists():
         aside.rename(removed)
         shutil.rmtree(removed, ignore_errors=True)
@@ -228,19 +228,19 @@ def _aside(final: Path) -> Path:
 
 
 def restore_directory(final: Path) -> None:
-    """Undo a replacement that was cut short after the old directory was moved aside and before the new one stood."""
+    """Undo a replacement that was interrupted after moving the old directory aside and before renaming the new one."""
     if _aside(final).exists() and not final.exists():
         _aside(final).rename(final)
         sync_directory(final.parent)
 
 
 def replaced_in(folder: Path) -> list[Path]:
-    """The directories in a folder whose replacement was cut short, whether the new one stands or not."""
+    """Return the directories in a folder whose replacement was interrupted, at whatever moment."""
     return [path.with_name(path.name[1 : -len(".old")]) for path in folder.glob(".*.old") if path.is_dir()]
 
 
 def _holds_the_same(directory: Path, other: Path) -> bool:
-    """Whether a directory is whole, with the manifest that another has."""
+    """Return whether a directory is complete and has the same manifest as another."""
     manifest = directory / MANIFEST
     if not manifest.is_file() or manifest.read_bytes() != (other / MANIFEST).read_bytes():
         return False
@@ -253,7 +253,7 @@ def _holds_the_same(directory: Path, other: Path) -> bool:
 
 @contextmanager
 def new_directory(final: Path, *, replace: bool = False) -> Iterator[Path]:
-    """whole_directory where nobody else may write meanwhile, and a disk that is full or closed is a UserError."""
+    """Hold the writer's lock around whole_directory, and raise UserError if the disk is full or not writable."""
     check_link(final)
     with disk_mistakes(final), one_writer(final), whole_directory(final, replace=replace) as temporary:
         yield temporary
@@ -261,7 +261,7 @@ def new_directory(final: Path, *, replace: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def one_writer(final: Path) -> Iterator[None]:
-    """Refuse a second process that would write to the same place, by whatever name. The lock dies with its process."""
+    """Reject a second process that would write to the same place, by whatever name; the lock ends with its process."""
     final = final.resolve()
     final.parent.mkdir(parents=True, exist_ok=True)
     refusal = f"{final}: another regard process is writing here; wait for it or choose another place"
@@ -271,14 +271,14 @@ def one_writer(final: Path) -> Iterator[None]:
 
 @contextmanager
 def locked(lock: Path, refusal: str) -> Iterator[None]:
-    """Hold a lock file, and remove it in the end; if another process holds it, raise UserError with this sentence."""
+    """Hold a lock file and remove it on exit; raise UserError with `refusal` if another process holds it."""
     with lock.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             held = is_open_as(file.fileno(), lock)
         except BlockingIOError:
             held = False
-        if not held:  # locked by another, or removed by one that finished between our opening and our locking
+        if not held:  # locked by another process, or removed by one that finished between our open and our lock
             raise UserError(refusal)
         try:
             yield
@@ -287,7 +287,7 @@ def locked(lock: Path, refusal: str) -> Iterator[None]:
 
 
 def is_open_as(descriptor: int, path: Path) -> bool:
-    """Whether a path still names the open file: not if that was removed, moved or replaced."""
+    """Return whether a path still names the open file, which was not removed, moved or replaced."""
     try:
         named = path.stat()
     except OSError:
@@ -296,7 +296,7 @@ def is_open_as(descriptor: int, path: Path) -> bool:
 
 
 def check_link(path: Path) -> None:
-    """Refuse a link to nothing, such as one to a disk that is not mounted."""
+    """Reject a broken symbolic link, such as one to a disk that is not mounted."""
     if path.is_symlink() and not path.exists():
         raise UserError(
             f"{path}: is a link to {path.readlink()}, which does not exist; "
@@ -305,7 +305,7 @@ def check_link(path: Path) -> None:
 
 
 def check_place(path: Path) -> None:
-    """Refuse a place where a file could not be written, before work is done for it."""
+    """Reject a path that could not be written to, before any work is done for it."""
     folder = path.absolute().parent
     if not folder.is_dir():
         raise UserError(f"{path}: there is no folder {path.parent}; make it first, or choose another place")
@@ -317,15 +317,15 @@ def check_place(path: Path) -> None:
 
 @contextmanager
 def disk_mistakes(out: Path) -> Iterator[None]:
-    """A full disk, or a place where we may not write, is a UserError."""
+    """Raise UserError for a full disk or a place that is not writable."""
     try:
         yield
     except OSError as error:
-        if error.errno not in _REMEDIES or error.errno == errno.ENOENT:  # which may be an input's
+        if error.errno not in _REMEDIES or error.errno == errno.ENOENT:  # ENOENT may be about an input
             raise
         raise UserError(f"{out}: {error.strerror}; {remedy(error)}, or choose another place") from None
 
 
 def remedy(error: OSError) -> str:
-    """What a person can do about a place that could not be written to."""
+    """Return what the user can do about a place that could not be written to."""
     return _REMEDIES.get(error.errno or 0, "see to the disk")

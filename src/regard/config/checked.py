@@ -1,4 +1,4 @@
-"""Descriptions that can't be changed and are checked: a mistake is one sentence that names the key."""
+"""Immutable, validated configuration classes, with errors of one sentence that names the key."""
 
 import difflib
 from typing import Annotated, Any, TypeVar, get_args
@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from regard.errors import UserError
 
-LONGEST_SHOWN = 200  # characters of what was given
+LONGEST_SHOWN = 200  # characters of an invalid value in an error message
 
 Description = TypeVar("Description", bound="Frozen")
 Count = Annotated[int, Field(ge=1)]
@@ -15,13 +15,13 @@ Rate = Annotated[float, Field(ge=0.0, lt=1.0)]
 
 
 class Frozen(BaseModel):
-    """A description that can't be changed and refuses keys it does not know."""
+    """An immutable configuration that rejects unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
 
 def check(kind: type[Description], values: Any, origin: str) -> Description:
-    """Validate values as a description, or a union of descriptions. A mistake is a UserError that names the key."""
+    """Validate values as a configuration class or a union of them; raise UserError that names the key."""
     try:
         return TypeAdapter(kind).validate_python(values)
     except ValidationError as error:
@@ -41,12 +41,12 @@ def check(kind: type[Description], values: Any, origin: str) -> Description:
 
 
 def _short(text: str) -> str:
-    """Return a text that somebody else chose, cut to fit a sentence."""
+    """Return a text that comes from the user, cut to fit an error message."""
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
 
 
 def _keys(kind: Any, prefix: str = "") -> list[str]:
-    """Return the dotted names of all keys of a description, or of all members of a union of descriptions."""
+    """Return the dotted names of all keys of a configuration class, or of all members of a union of them."""
     if not (isinstance(kind, type) and issubclass(kind, Frozen)):
         return [key for member in get_args(kind) for key in _keys(member, prefix)]
     keys: list[str] = []
@@ -56,6 +56,6 @@ def _keys(kind: Any, prefix: str = "") -> list[str]:
 
 
 def nearest(word: str, known: list[str]) -> str:
-    """`; did you mean 'x'?` when some known word is near, else nothing."""
+    """Return `; did you mean 'x'?` if some known word is similar, else an empty string."""
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else ""

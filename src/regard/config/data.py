@@ -1,4 +1,4 @@
-"""How text pairs become prepared data: corpora, filters, subwords."""
+"""Configuration of data preparation: corpora, filters and subwords."""
 
 import re
 from typing import Annotated, Literal
@@ -11,24 +11,26 @@ Task = Literal["translation", "parsing"]
 
 
 class FilterConfig(Frozen):
-    """Which pairs of a corpus are kept. Each filter is counted by its name."""
+    """Filters that drop pairs of a corpus. The report counts dropped pairs by filter."""
 
     max_characters: Count = 5000
-    """Either side longer than this is dropped, before any work is done on it."""
+    """Drop a pair if either side has more characters than this; checked before any other work."""
     max_ratio: Annotated[float, Field(ge=1.0)] | None = 9.0
-    """The longer side over the shorter, in characters, each lengthened by 10 so that short texts pass; None: any."""
+    """Drop a pair if its longer side is more than this many times its shorter side, in characters. Ten are added to
+    each side first, so that short texts pass. None: no limit."""
     identical: bool = False
-    """Keep pairs whose two sides are the same text."""
+    """Keep pairs whose source and target are the same text."""
     duplicates: bool = False
-    """Keep a pair that came before."""
+    """Keep pairs that occurred before."""
 
 
 class CorpusConfig(Frozen):
-    """Where pairs come from: two files aligned by line, or one TSV, JSON-lines or tree file; `-` is standard input."""
+    """A corpus of pairs: two files aligned by line, or one TSV, JSON-lines or tree file; `-` is standard input."""
 
     files: Annotated[tuple[str, ...], Field(min_length=1, max_length=2)]
+    """One file, or a source and a target file."""
     weight: Annotated[float, Field(gt=0)] = 1.0
-    """How often an epoch passes over the corpus: 2 is twice, 0.5 a different half each time."""
+    """How many times an epoch passes over the corpus: 2 is twice, 0.5 a different half each time."""
     tag: str | None = None
     """A reserved token, such as <2de>, put before every source."""
 
@@ -44,26 +46,32 @@ class PrepareConfig(Frozen):
     """How text becomes token ids."""
 
     task: Task = "translation"
-    """What the data is for. parsing: each corpus is one file of trees, and their words are translated into them."""
+    """What the data is for. translation: pairs of sentences. parsing: each corpus is one file of trees; the source is a
+    sentence, the target its linearised tree."""
     tree_tags: Literal["kept", "one"] = "kept"
-    """How words stand in a linearised tree: kept, each by its own part-of-speech tag; or all by the same symbol."""
+    """How a word appears in a linearised tree. kept: as its own part-of-speech tag. one: as one symbol for all
+    words."""
     vocabulary: Annotated[int, Field(ge=300, le=1_000_000)] = 37_000
-    """Subwords, of both languages together or of each; 260 of them are the reserved tokens and the bytes."""
+    """Number of subwords, for both languages together or for each; 260 of them are the reserved tokens and the
+    bytes."""
     subwords: Literal["bpe", "unigram"] = "bpe"
     """bpe: Sennrich et al., 2016, as in the paper. unigram: Kudo, 2018."""
     subwords_from: str | None = None
-    """The folder of a model, or of prepared data, whose subwords are taken instead of learning new ones."""
+    """Folder of a model, or of prepared data, whose subwords are used instead of learning new ones."""
     shared: bool = True
-    """One vocabulary for both languages (the paper's English-German) or one each."""
+    """Use one vocabulary for both languages (the paper's English-German) instead of one each."""
     form: Literal["NFC", "NFKC"] = "NFC"
-    """Unicode normal form. NFKC also unites characters that only look different, such as full-width letters."""
+    """Unicode normalization form. NFKC also unifies compatibility characters, such as full-width letters."""
     tags: tuple[str, ...] = ()
-    """Reserved tokens, such as <2de>, that text can't spell; the corpora's own tags are added to these."""
+    """Reserved tokens, such as <2de>, that text can't contain; the tags of the corpora are added to these."""
     source_language: str | None = None
+    """Code of the source language, such as `en`."""
     target_language: str | None = None
+    """Code of the target language, such as `de`."""
     filters: FilterConfig = FilterConfig()
+    """Filters for the pairs of the corpora."""
     skip_invalid: bool = False
-    """Count lines that can't be read and go on, instead of stopping at the first."""
+    """Count unreadable lines and continue, instead of stopping at the first."""
     sample: Count = 500_000
-    """How many pairs the subwords are learned from, at most."""
+    """Number of pairs from which the subwords are learned, at most."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1

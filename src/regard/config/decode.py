@@ -1,4 +1,4 @@
-"""How a model is searched for its best output. The defaults are the paper's (section 6.1)."""
+"""Configuration of decoding. The defaults are the paper's (section 6.1)."""
 
 from typing import Annotated, Literal
 
@@ -8,12 +8,13 @@ from regard.config.checked import Frozen
 
 
 class DecodeConfig(Frozen):
-    """How a model is searched for its best output (section 6.1). These defaults travel with the model."""
+    """How a model's output is searched for (section 6.1). The settings are saved with the model as its defaults."""
 
     beam: Annotated[int, Field(ge=1, le=4096)] = 4
+    """Width of the beam; 1: greedy search."""
     alpha: Annotated[float, Field(ge=0.0, le=10.0)] = 0.6
-    """Exponent of the length penalty. Far below 10 the longest output always wins; far above, numbers overflow."""
+    """Exponent of the length penalty. Well below 10 the longest output always wins; well above 10 numbers overflow."""
     penalty: Literal["paper", "average"] = "paper"
     """What a log probability is divided by. paper: ((5 + |Y|) / 6)^alpha (Wu et al., 2016). average: |Y|^alpha."""
     extra_length: Annotated[int, Field(ge=0, le=10_000)] = 50
-    """The output has at most this many tokens more than the input."""
+    """Number of tokens by which the output may be longer than the input, at most."""

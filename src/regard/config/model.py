@@ -1,4 +1,4 @@
-"""The description of a model: one class per architecture, told apart by `architecture` and, for Transformers, `mixing`.
+"""Model configuration: one class per architecture, selected by `architecture` and, for Transformers, `mixing`.
 
 The defaults of TransformerConfig are the base model of "Attention Is All You Need" (Vaswani et al., 2017). Only the
 initial weights, which the paper does not specify, are smaller than in its authors' code: W^V, W^O, W1 and W2 at half of
@@ -25,20 +25,24 @@ class _Model(Frozen):
     architecture: str
 
     vocabulary: Vocabulary = 37_000
-    """Tokens of the target language, or of both when they share a vocabulary. `regard train` sets it from the data."""
+    """Number of tokens of the target language, or of both languages if they share a vocabulary. `regard train` sets it
+    from the data."""
     source_vocabulary: Vocabulary | None = None
-    """Tokens of the source language when it has a vocabulary of its own."""
+    """Number of tokens of the source language if it has its own vocabulary."""
 
     encoder_layers: Layers = 6
+    """Number of encoder layers (the paper's N)."""
     decoder_layers: Layers = 6
+    """Number of decoder layers (the paper's N)."""
     d_model: Size = 512
+    """Size of embeddings and of every layer's output (section 3.1)."""
     dropout: Rate = 0.1
-    """On every sub-layer's output and on embeddings plus positions (section 5.4)."""
+    """Dropout rate on the output of every sub-layer and on the sum of embeddings and positions (section 5.4)."""
 
     share_embeddings: bool = True
-    """Source and target share one embedding matrix (section 3.4)."""
+    """Share one embedding matrix between source and target (section 3.4)."""
     tie_projection: bool = True
-    """The projection before the softmax is the target's embedding matrix (section 3.4)."""
+    """Use the target's embedding matrix as the projection before the softmax (section 3.4)."""
 
     @model_validator(mode="before")
     @classmethod
@@ -55,46 +59,50 @@ class _Model(Frozen):
 
     @property
     def position_limit(self) -> int | None:
-        """The longest text in tokens that the model can read; None if there is no limit."""
+        """Return the most tokens that the model can read; None if there is no limit."""
         return None
 
 
 class _Transformer(_Model):
-    """The settings of a Transformer, whatever mixes the positions of its encoder."""
+    """The settings of every Transformer, whichever layer mixes the positions of its encoder."""
 
     architecture: Literal["transformer"] = "transformer"
-    """transformer: the paper. What it is compared with: recurrent: Sutskever et al., 2014, with attention Bahdanau et
-    al., 2015. convolutional: ConvS2S (Gehring et al., 2017). dilated: ByteNet (Kalchbrenner et al., 2016). feedforward:
-    no position sees another, to show what context is worth."""
+    """transformer: the paper. The baselines: recurrent: Sutskever et al., 2014; with attention, Bahdanau et al., 2015.
+    convolutional: ConvS2S (Gehring et al., 2017). dilated: ByteNet (Kalchbrenner et al., 2016). feedforward: no
+    position sees another, which shows what context contributes."""
 
     d_ff: Annotated[int, Field(ge=1, le=1 << 20)] = 2048
+    """Inner size of the feed-forward network (section 3.3)."""
     heads: Annotated[int, Field(ge=1, le=1024)] = 8
+    """Number of attention heads (the paper's h)."""
     d_k: Size = 64
-    """Size of a head's queries and keys; d_model / heads when not given."""
+    """Size of each head's queries and keys; d_model / heads if not given."""
     d_v: Size = 64
-    """Size of a head's values; d_model / heads when not given."""
+    """Size of each head's values; d_model / heads if not given."""
     attention_dropout: Rate = 0.0
-    """On the weights of every softmax attention. 0 in the paper's translation models; its parsers had some (section
-    6.3). The encoder's layers of a Performer or S4D hold no such weights: there it acts in the decoder alone."""
+    """Dropout rate on the weights of every softmax attention. 0 in the paper's translation models; its parsers had some
+    (section 6.3). The encoder layers of a Performer or S4D have no such weights; there it applies to the decoder
+    only."""
 
     positions: Literal["sinusoidal", "learned", "rotary", "relative", "none"] = "sinusoidal"
     """sinusoidal: section 3.5. learned: Table 3 row E. rotary: Su et al., 2021, on the queries and keys of
-    self-attention. relative: Shaw et al., 2018, a learned key for each distance. none: to show that order is lost."""
+    self-attention. relative: Shaw et al., 2018, a learned key for each distance. none: no positions, which shows that
+    order is lost."""
     max_length: Positions = 1024
-    """The number of learned positions, and of positions that Linformer can mix; the other kinds have no limit."""
+    """Number of learned positions, and of positions that Linformer can mix; the other kinds have no limit."""
     relative_distance: Annotated[int, Field(ge=1, le=1 << 16)] = 16
-    """Beyond this distance all relative positions are the same (Shaw et al.'s k)."""
+    """Distance beyond which all relative positions are the same (Shaw et al.'s k)."""
 
     norm: Literal["post", "pre"] = "post"
-    """post: LayerNorm(x + Sublayer(x)), the paper. pre: x + Sublayer(LayerNorm(x)) and one more at the end of each
-    stack (Wang et al., 2019), easier to train when deep."""
+    """post: LayerNorm(x + Sublayer(x)), the paper. pre: x + Sublayer(LayerNorm(x)) and one more LayerNorm at the end of
+    each stack (Wang et al., 2019), easier to train when deep."""
     activation: Literal["relu", "gelu", "silu"] = "relu"
     """relu: equation 2. gelu: Hendrycks and Gimpel, 2016. silu: Ramachandran et al., 2017."""
     score: Literal["scaled", "unscaled", "additive"] = "scaled"
-    """scaled: equation 1. unscaled: the same without 1/sqrt(d_k) (section 3.2.1). additive: Bahdanau et al., 2015."""
+    """scaled: equation 1. unscaled: equation 1 without 1/sqrt(d_k) (section 3.2.1). additive: Bahdanau et al., 2015."""
     next_word: bool = False
-    """Show the decoder the encoder's output for the next word: hard alignment (Aharoni and Goldberg, 2017), for
-    parsers, whose output has a symbol for each word of the source."""
+    """Add the encoder's output for the next source word to the decoder's input: hard monotonic alignment (Aharoni and
+    Goldberg, 2017), for parsers, whose output has a symbol for each word of the source."""
 
     @model_validator(mode="before")
     @classmethod
@@ -129,14 +137,14 @@ class _Transformer(_Model):
 
 
 class TransformerConfig(_Transformer):
-    """The Transformer. Sizes carry the paper's symbols; each choice says where it comes from."""
+    """The Transformer. Sizes have the paper's symbols; each option names its source."""
 
     mixing: Literal["attention"] = "attention"
-    """How the encoder's positions learn of each other. attention: the paper's, in O(n²). longformer: a sliding window
-    and global tokens (Beltagy et al., 2020). linformer: keys and values of low rank (Wang et al., 2020). performer:
-    random features (Choromanski et al., 2021). state-space: S4D (Gu et al., 2022). The decoder always has attention."""
+    """How the encoder mixes positions. attention: the paper's, in O(n²). longformer: a sliding window and global tokens
+    (Beltagy et al., 2020). linformer: keys and values of low rank (Wang et al., 2020). performer: random features
+    (Choromanski et al., 2021). state-space: S4D (Gu et al., 2022). The decoder always has attention."""
     neighbours: Annotated[int, Field(ge=0, le=1 << 20)] = 0
-    """Restrict self-attention to a neighbourhood of this size around each position (section 4); 0 for none."""
+    """Restrict self-attention to a neighbourhood of this size around each position (section 4); 0: unrestricted."""
 
 
 class LongformerConfig(_Transformer):
@@ -144,9 +152,9 @@ class LongformerConfig(_Transformer):
 
     mixing: Literal["longformer"] = "longformer"
     window: Positions = 32
-    """Longformer: the size of the neighbourhood that a position attends to."""
+    """Longformer: size of the neighbourhood that a position attends to."""
     global_tokens: Annotated[int, Field(ge=0, le=1 << 16)] = 1
-    """Longformer: so many first positions attend to all others, and all others to them."""
+    """Longformer: number of first positions that attend to all positions, and to which all positions attend."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -159,7 +167,7 @@ class LinformerConfig(_Transformer):
 
     mixing: Literal["linformer"] = "linformer"
     rank: Annotated[int, Field(ge=1, le=1 << 16)] = 32
-    """Linformer's k: how many mixtures of keys and values there are, however long the source."""
+    """Linformer's k: number of mixtures of keys and values, whatever the length of the source."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -178,7 +186,7 @@ class PerformerConfig(_Transformer):
 
     mixing: Literal["performer"] = "performer"
     features: Annotated[int, Field(ge=1, le=1 << 16)] = 128
-    """Performer's m: random features that stand for the softmax; the error falls as 1/sqrt(m)."""
+    """Performer's m: number of random features that approximate the softmax; the error falls as 1/sqrt(m)."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -191,7 +199,7 @@ class StateSpaceConfig(_Transformer):
 
     mixing: Literal["state-space"] = "state-space"
     state_size: Annotated[int, Field(ge=2, le=4096)] = 64
-    """S4D's N: states of each channel, in conjugate pairs."""
+    """S4D's N: number of states of each channel, in conjugate pairs."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -205,9 +213,9 @@ class RecurrentConfig(_Model):
 
     architecture: Literal["recurrent"] = "recurrent"
     cell: Literal["rnn", "lstm", "gru"] = "lstm"
-    """Of a recurrent model. rnn: Elman, 1990. lstm: Hochreiter and Schmidhuber, 1997. gru: Cho et al., 2014."""
+    """Cell of a recurrent model. rnn: Elman, 1990. lstm: Hochreiter and Schmidhuber, 1997. gru: Cho et al., 2014."""
     attention: Literal["none", "dot", "additive"] = "dot"
-    """What a recurrent decoder sees of the source. none: one vector (Sutskever et al., 2014). dot, additive: every
+    """How a recurrent decoder reads the source. none: as one vector (Sutskever et al., 2014). dot, additive: at every
     position, weighted by s · h (Luong et al., 2015) or by v · tanh(W s + U h) (Bahdanau et al., 2015)."""
 
     @model_validator(mode="after")
@@ -218,14 +226,15 @@ class RecurrentConfig(_Model):
 
 
 class ConvolutionalConfig(_Model):
-    """ConvS2S (Gehring et al., 2017). It learns its positions unless told otherwise, as in its paper."""
+    """ConvS2S (Gehring et al., 2017). By default its positions are learned, as in its paper."""
 
     architecture: Literal["convolutional"] = "convolutional"
     kernel: Annotated[int, Field(ge=1, le=1024)] = 3
-    """Neighbouring positions that a convolution sees, its own included; in the decoder it is the last of them."""
+    """Number of neighbouring positions in a convolution, its own included; in the decoder its own is the last."""
     positions: Literal["learned", "none"] = "learned"
+    """learned: a vector for each position, as in its paper. none: no positions."""
     max_length: Positions = 1024
-    """The number of learned positions."""
+    """Number of learned positions."""
 
     @property
     def position_limit(self) -> int | None:
@@ -237,24 +246,26 @@ class DilatedConfig(_Model):
 
     architecture: Literal["dilated"] = "dilated"
     kernel: Annotated[int, Field(ge=1, le=1024)] = 3
-    """Neighbouring positions that a convolution sees, its own included; in the decoder it is the last of them."""
+    """Number of neighbouring positions in a convolution, its own included; in the decoder its own is the last."""
     dilation: Annotated[int, Field(ge=1, le=1 << 16)] = 16
-    """The distance between those positions doubles from layer to layer up to this, then begins at 1 again (ByteNet's
-    r)."""
+    """Largest distance between those positions: it doubles from layer to layer up to this, then starts at 1 again
+    (ByteNet's r)."""
 
 
 class FeedForwardConfig(_Model):
-    """Feed-forward layers alone: no position sees another, to show what context is worth."""
+    """Feed-forward layers only: no position sees another, which shows what context contributes."""
 
     architecture: Literal["feedforward"] = "feedforward"
     d_ff: Annotated[int, Field(ge=1, le=1 << 20)] = 2048
+    """As in the Transformer."""
     activation: Literal["relu", "gelu", "silu"] = "relu"
-    """As a Transformer's."""
+    """As in the Transformer."""
     norm: Literal["post", "pre"] = "post"
-    """As a Transformer's."""
+    """As in the Transformer."""
     positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal"
+    """As in the Transformer."""
     max_length: Positions = 1024
-    """The number of learned positions."""
+    """Number of learned positions."""
 
     @property
     def position_limit(self) -> int | None:
@@ -277,14 +288,14 @@ MODEL_CONFIGS: dict[str, type[_Model]] = {
 
 
 def _kind(values: Any) -> str:
-    """Return the key in MODEL_CONFIGS of a description, or of settings for one: its mixing or its architecture."""
+    """Return the key in MODEL_CONFIGS of a model configuration or of settings: its mixing or its architecture."""
     read = values.get if isinstance(values, Mapping) else partial(getattr, values)
     architecture, mixing = read("architecture", "transformer"), read("mixing", "attention")
     return str(mixing if architecture == "transformer" and mixing != "attention" else architecture)
 
 
 def _own_settings(settings: Any) -> Any:
-    """Leave out the settings of other kinds of model that have their defaults; refuse those that do not.
+    """Drop the settings of other architectures that equal their defaults; reject those that do not.
 
     regard 0.1 wrote all settings of all architectures into each model and run.
     """
@@ -318,10 +329,10 @@ ModelConfig = Annotated[
     Discriminator(lambda values: f"<{_kind(values)}>"),
     BeforeValidator(_own_settings),
 ]
-"""The description of any model."""
+"""The configuration of any model."""
 
 
 def model_config(**settings: Any) -> ModelConfig:
-    """Return the description of a model from its settings; by default the paper's base model."""
+    """Return the configuration of a model from its settings; by default the paper's base model."""
     described: ModelConfig = TypeAdapter(ModelConfig).validate_python(settings)
     return described

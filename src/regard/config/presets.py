@@ -1,4 +1,4 @@
-"""Settings by name and from files: presets (presets.toml), run files, and `--set`."""
+"""Load settings from presets (presets.toml), run files and `--set`."""
 
 import tomllib
 from collections.abc import Iterable
@@ -14,12 +14,12 @@ from regard.files import read_text
 
 
 class Paper(Frozen):
-    """What the paper reports for a preset (Table 3)."""
+    """The figures that the paper reports for a preset (Table 3)."""
 
     ppl: float
     bleu: float
     parameters: float | None = None
-    """In millions."""
+    """Number of parameters, in millions."""
 
 
 @cache
@@ -32,7 +32,7 @@ def preset_names() -> list[str]:
 
 
 def paper_figures(name: str) -> Paper | None:
-    """What the paper reports for this preset, if it is one of the paper's."""
+    """Return the figures that the paper reports for a preset; None if the preset is not one of the paper's."""
     row = _row(name).get("paper")
     return None if row is None else Paper(**row)
 
@@ -46,21 +46,21 @@ def _row(name: str) -> dict[str, Any]:
 
 
 def preset(name: str, **changes: dict[str, Any]) -> Config:
-    """The named settings, with changes by section: `preset("base", model={"dropout": 0.3})`."""
+    """Return the configuration of a preset, with changes by section: `preset("base", model={"dropout": 0.3})`."""
     return parse({key: section for key, section in _row(name).items() if key != "paper"}, f"preset {name}", changes)
 
 
 def sections(path: Path) -> dict[str, Any]:
-    """What a run file itself says, unchecked."""
+    """Return the sections of a run file, unchecked."""
     text = read_text(path, pipe=True)
     try:
         return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # ValueError: no TOML, or a number of thousands of digits
+    except (ValueError, RecursionError) as error:  # ValueError: invalid TOML, or a number of thousands of digits
         raise UserError(f"{path}: not valid TOML: {error}") from None
 
 
 def read(path: Path, **changes: dict[str, Any]) -> Config:
-    """A run file: TOML with the sections of Config, on top of `preset = "NAME"` if it says so."""
+    """Read a run file: TOML with the sections of Config, on top of the preset that it may name (`preset = "NAME"`)."""
     values = sections(path)
     name = values.pop("preset", None)
     if name is None:
@@ -70,9 +70,9 @@ def read(path: Path, **changes: dict[str, Any]) -> Config:
 
 
 def settings(assignments: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """`train.steps=1000` and the like, by section; values are written as in TOML, and a bare word is a string.
+    """Parse assignments such as `train.steps=1000` into sections; values are TOML, and a bare word is a string.
 
-    Nothing after the equals sign unsets an optional key, for which TOML has no word: `train.clip=`.
+    An empty value unsets an optional key, since TOML has no null: `train.clip=`.
     """
     changes: dict[str, dict[str, Any]] = {}
     for assignment in assignments:
@@ -89,7 +89,7 @@ def settings(assignments: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def parse(values: dict[str, Any], origin: str, *changes: dict[str, dict[str, Any]]) -> Config:
-    """Check values, changed in turn by each of `changes`; a mistake is a UserError that names the key."""
+    """Validate values, updated in turn by each of `changes`; raise UserError that names the key."""
     merged = {key: dict(value) if isinstance(value, dict) else value for key, value in values.items()}
     for change in changes:
         for section, fields in change.items():

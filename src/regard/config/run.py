@@ -1,4 +1,4 @@
-"""One run: its model, training and decoding. A preset (presets.toml) or a run file changes a few of the fields."""
+"""Configuration of a run: model, training and decoding. A preset (presets.toml) or a run file changes some fields."""
 
 from regard.config.checked import Frozen
 from regard.config.data import Task
@@ -8,14 +8,14 @@ from regard.config.train import TrainConfig
 
 
 class Config(Frozen):
-    """One run: a model, its training and its decoding."""
+    """The configuration of a run: a model, its training and its decoding."""
 
     data: str | None = None
-    """The folder that `regard prepare` made."""
+    """Folder made by `regard prepare`."""
     task: Task = "translation"
     """What the model learns to do; `regard train` sets it from the data."""
     start: str | None = None
-    """The model that is fine-tuned, by its folder's name and its checksum; `regard train --from` sets it."""
+    """The model to fine-tune, by the name of its folder and its checksum; `regard train --from` sets it."""
     model: ModelConfig = TransformerConfig()
     train: TrainConfig = TrainConfig()
     decode: DecodeConfig = DecodeConfig()

@@ -1,4 +1,4 @@
-"""How a model is trained. The defaults are the paper's (section 5)."""
+"""Configuration of training. The defaults are the paper's (section 5)."""
 
 from typing import Annotated, Literal, Self
 
@@ -11,55 +11,62 @@ class TrainConfig(Frozen):
     """How a model is trained (section 5)."""
 
     steps: Count = 100_000
-    """Updates of the weights."""
+    """Number of updates of the weights."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    """Seed of the initial weights, of the order of batches and of dropout."""
     batch_tokens: Count = 25_000
-    """At most this many source and this many target tokens in a batch, padding included."""
+    """Number of source tokens and of target tokens in a batch, at most, padding included."""
     accumulate: Count = 1
-    """Batches that make one update: 8 on one process equal one batch on each of 8 processes."""
+    """Number of batches in one update: 8 on one process equal one batch on each of 8 processes."""
     label_smoothing: Rate = 0.1
     """ε_ls of section 5.4."""
     beta1: Rate = 0.9
+    """Adam's β1 (section 5.3)."""
     beta2: Rate = 0.98
+    """Adam's β2 (section 5.3)."""
     epsilon: Annotated[float, Field(gt=0)] = 1e-9
+    """Adam's ε (section 5.3)."""
     schedule: Literal["paper", "inverse-sqrt", "cosine", "constant"] = "paper"
-    """paper: equation 3. The others rise to peak_rate over the warmup, then fall as 1/sqrt(step), as a half cosine to 0
-    at the last step, or stay."""
+    """paper: equation 3. The others rise linearly to peak_rate over the warmup; then inverse-sqrt falls as
+    1/sqrt(step), cosine falls as a half cosine to 0 at the last step, constant stays."""
     warmup: Annotated[int, Field(ge=0)] = 4000
+    """Number of steps over which the learning rate rises (section 5.3)."""
     peak_rate: Annotated[float, Field(gt=0)] | None = None
-    """The highest rate; the paper's schedule derives its own from d_model and warmup."""
+    """The highest learning rate; the paper's schedule derives its own from d_model and warmup."""
     clip: Annotated[float, Field(gt=0)] | None = None
     """Clip gradients to this norm; the paper does not."""
     average_last: Count = 5
-    """The model that is used is the mean of this many last checkpoints, unless `final` says otherwise."""
+    """Number of last checkpoints whose mean is the final model, unless `final` is best."""
     moving_average: Rate | None = None
-    """Also keep a moving average of the weights with this decay, such as 0.999; validate it, and use it instead: the
-    model that is used is the moving average at the last checkpoint, or at the best."""
+    """Also keep a moving average of the weights with this decay, such as 0.999. Validation then uses the moving
+    average, and the final model is the moving average at the last checkpoint, or at the best."""
 
     checkpoint_every: Count = 1000
-    """Steps between checkpoints; each begins with a validation."""
+    """Number of steps between checkpoints; each begins with a validation."""
     bleu: bool = False
-    """At every validation, translate the validation set and log BLEU as `regard evaluate` computes it."""
+    """Translate the validation set at every validation, and log BLEU as `regard evaluate` computes it."""
     best: Literal["loss", "bleu"] = "loss"
-    """What tells the best checkpoint: the lowest loss (without smoothing) or the highest BLEU on the validation set."""
+    """How the best checkpoint is chosen: the lowest loss (without smoothing) or the highest BLEU on the validation
+    set."""
     final: Literal["mean", "best"] = "mean"
-    """The model that is used in the end: the mean of the last checkpoints (section 6.1), or the best checkpoint."""
+    """The final model: the mean of the last checkpoints (section 6.1), or the best checkpoint."""
     keep_last: Count = 5
-    """Checkpoints kept besides the best; at least average_last of them are."""
+    """Number of checkpoints kept besides the best; at least average_last are kept."""
     log_every: Count = 50
-    """Steps between lines of the log; figures are means over them."""
+    """Number of steps between lines of the log; its figures are means over them."""
     patience: Count | None = None
-    """Stop after this many validations in a row that were not the best so far."""
+    """Stop after this many validations in a row without a new best."""
     bad_steps: Count = 10
-    """Stop after this many steps in a row whose loss or gradient was not finite; each of them is skipped."""
+    """Stop after this many steps in a row whose loss or gradient was not finite; each such step is skipped."""
 
     precision: Literal["float32", "bf16"] = "float32"
-    """bf16: matrix products in bfloat16, for GPUs and for CPUs that know it; weights and sums stay in float32."""
+    """bf16: matrix products in bfloat16, for GPUs and for CPUs that support it; weights and sums stay in float32."""
     compile: bool = False
-    """Let torch.compile make kernels for the model first; needs a compiler, and pays off on GPUs."""
+    """Compile the model with torch.compile first; needs a compiler, and pays off on GPUs."""
     sharding: Literal["ddp", "fsdp"] = "ddp"
-    """With several processes: ddp has the whole model in each; fsdp divides weights, gradients and moments among them
-    (FSDP2). Only to translate at a validation, or to validate a moving average, each needs room for all weights."""
+    """How several processes train one model. ddp: each has the whole model. fsdp: weights, gradients and Adam's moments
+    are sharded among them (FSDP2); only to translate at a validation, or to validate a moving average, does each
+    process need memory for all weights."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:

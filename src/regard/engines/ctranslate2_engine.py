@@ -1,17 +1,17 @@
-"""The engine for CPUs: CTranslate2 searches, and we rank what it finds.
+"""The CTranslate2 engine for CPUs: CTranslate2 searches, and regard ranks the hypotheses.
 
-Its beam search is ours: the same candidates, and a sentence is done when K hypotheses are finished. Four things differ,
-and this becomes of them:
+Its beam search is that of the reference engine: the same candidates, and a sentence is done when K hypotheses are
+finished. Four things differ, and are handled as follows:
 
-- It divides log probabilities by |Y|^L. That is our penalty "average"; for "paper" we take an L so small that it
-  changes nothing (0 would make it stop early), ask for all K hypotheses, and rank them ourselves. Of more than K it
-  gives those that it ranks best; where one that it left out might be among the n best, it is asked again with L = α,
-  which tells for the best two always and for more nearly always (see _joined); the reference searches the rest.
-- It has one limit for a whole batch, and forces no EOS there. A greedy output is cut at its own limit, which comes to
-  the same; a beam's sentence that comes to it is searched by the reference.
-- It takes the tokens that no output holds out of the softmax, the reference only out of the search. So its log
-  probabilities are greater by about what the model gives those tokens; exact ones are computed when asked for.
-- Sampling, prefixes, trees, banned and required words are left to the reference.
+- It divides log probabilities by |Y|^L. That is the penalty "average"; for "paper" we pass an L so small that it
+  changes nothing (0 would make it stop early), request all K hypotheses, and rank them ourselves. Of more than K it
+  returns those that it ranks best; where an omitted one might be among the n best, the search is repeated with L = α,
+  which decides for the best two always and for more nearly always (see _joined); the reference searches the rest.
+- It has one length limit for a whole batch, and does not force EOS there. A greedy output is cut at its own limit,
+  which gives the same result; with a beam, a sentence that reaches its limit is searched by the reference.
+- It excludes the tokens that are never in an output from the softmax, the reference only from the search. So its log
+  probabilities are greater by about the probability of those tokens; exact ones are computed on request.
+- Sampling, prefixes, trees, banned and required words are delegated to the reference.
 """
 
 import math
@@ -30,24 +30,24 @@ from regard.search.hypothesis import NEVER, NO_NUMBERS, Hypothesis, finished
 from regard.search.length_penalty import best_attainable, normalised
 
 BATCH_TOKENS = 1280  # source tokens, padding included
-BEAM_TOKENS = 3072  # the same times the beam, for a cache holds no more
+BEAM_TOKENS = 3072  # the same times the beam, since a cache holds no more
 SCORED_TOKENS = 512  # the same when scoring, which holds a distribution for each target token
-QUEUED = 4  # batches for each worker that wait for it, or for us
-LEAST_EXPONENT = 1e-6  # of CTranslate2's own length penalty
+QUEUED = 4  # batches per worker that are queued, or done and not yet read
+LEAST_EXPONENT = 1e-6  # least exponent passed as CTranslate2's length penalty
 
 
 class _Output(NamedTuple):
-    """What CTranslate2 gives of a search."""
+    """An output of CTranslate2."""
 
     score: float
     """As in Hypothesis: NaN from a greedy search."""
     total: float
-    """The log probability."""
+    """Log probability."""
     tokens: list[str]
 
 
 class CTranslate2Engine:
-    """A model that CTranslate2 has loaded, with as many workers of one thread as there are cores."""
+    """A model loaded by CTranslate2, with one single-threaded worker per core."""
 
     def __init__(
         self,
@@ -63,14 +63,14 @@ class CTranslate2Engine:
             self.translator = ctranslate2.Translator(
                 str(folder), inter_threads=self.workers, intra_threads=1, max_queued_batches=-1
             )
-        except (RuntimeError, ValueError, LookupError) as error:  # LookupError: a variable that is not there
+        except (RuntimeError, ValueError, LookupError) as error:  # LookupError: a missing variable
             raise UserError(f"{folder}: CTranslate2 can't load it ({error}); export the model again") from None
         self.source_pieces, self.target_pieces = list(source_pieces), list(target_pieces)
         self.target_ids = {piece: number for number, piece in enumerate(target_pieces)}
         self.positions = positions
-        """How many tokens it can read and write, with EOS or BOS."""
+        """Number of tokens that it can read and write, including EOS or BOS."""
         self.reference = reference
-        """What searches where CTranslate2 might find something else; without it, what CTranslate2 finds must do."""
+        """Engine for cases where CTranslate2's result might differ; without it CTranslate2's result is used."""
 
     def search(
         self, sources: Sequence[Sequence[int]], request: Request, progress: Progress = quiet
@@ -99,12 +99,12 @@ class CTranslate2Engine:
     def _search(
         self, sources: Sequence[Sequence[int]], request: Request, progress: Progress
     ) -> tuple[list[list[Hypothesis]], list[int]]:
-        """What CTranslate2 finds, and for which sources that is not certain to be what the reference finds."""
+        """Search with CTranslate2; also return the sources whose result might differ from the reference's."""
         config = request.decode
         found: list[list[Hypothesis]] = [[] for _ in sources]
         readable = [number for number, source in enumerate(sources) if 0 < len(source) < self.positions]
         unsure = sorted(set(range(len(sources))) - set(readable))
-        doubted: dict[int, list[_Output]] = {}  # where one that was left out might be among the best
+        doubted: dict[int, list[_Output]] = {}  # sources for which an omitted hypothesis might be among the best
 
         def keep(number: int, outputs: Sequence[_Output]) -> None:
             found[number] = self._hypotheses(outputs[: request.n_best], len(sources[number]), config)
@@ -126,7 +126,7 @@ class CTranslate2Engine:
             for number, result in zip(numbers, results, strict=True):
                 again = _ranked(result, config, exponent)
                 outputs, certain = _joined(doubted[number], again)
-                if self._limited(again, len(sources[number]), config):  # its neighbours' sizes can change a search
+                if self._limited(again, len(sources[number]), config):  # the rest of a batch can change a search
                     unsure.append(number)
                 elif certain >= request.n_best or self.reference is None:
                     keep(number, outputs)
@@ -138,7 +138,7 @@ class CTranslate2Engine:
     def _answers(
         self, numbers: Sequence[int], sources: Sequence[Sequence[int]], request: Request, exponent: float
     ) -> Iterator[tuple[list[int], list[Any]]]:
-        """What CTranslate2 says to the sources of these numbers, batch by batch; some wait while others are taken."""
+        """Yield CTranslate2's results for these sources, batch by batch, while later batches are queued."""
         waiting: deque[tuple[list[int], list[Any]]] = deque()
 
         def first() -> tuple[list[int], list[Any]]:
@@ -156,7 +156,7 @@ class CTranslate2Engine:
     def _search_again(
         self, numbers: Sequence[int], sources: Sequence[Sequence[int]], found: list[list[Hypothesis]], request: Request
     ) -> None:
-        """Search in batches of one length, so that each limit is a source's own and neighbours change nothing."""
+        """Search in batches of one length, so that each source has its own limit and is not affected by its batch."""
         by_length: dict[int, list[int]] = {}
         for number in numbers:
             by_length.setdefault(len(sources[number]), []).append(number)
@@ -169,7 +169,7 @@ class CTranslate2Engine:
                     found[same[at]] = self._hypotheses(outputs, length, request.decode)
 
     def _submit(self, sources: Sequence[Sequence[int]], config: DecodeConfig, exponent: float) -> list[Any]:
-        """Sentences as one batch for the next free worker; a promise for each."""
+        """Submit sentences as one batch to the next free worker; return a future for each."""
         longest = max(map(len, sources)) + config.extra_length
         promises: list[Any] = self.translator.translate_batch(
             [self._spelt(source) for source in sources],
@@ -186,25 +186,25 @@ class CTranslate2Engine:
         return promises
 
     def _limit(self, length: int, config: DecodeConfig) -> int:
-        """How many tokens, EOS aside, the output for a source of so many may have."""
+        """Return the most tokens, without EOS, that the output for a source of this length may have."""
         return min(length + config.extra_length, self.positions - 1)
 
     def _limited(self, outputs: Sequence[_Output], length: int, config: DecodeConfig) -> bool:
-        """Whether the reference, which forces EOS at a source's own limit, might have gone another way there."""
+        """Return whether the reference, which forces EOS at a source's own limit, might find another output."""
         limit = self._limit(length, config)
         longest = max(len(output.tokens) for output in outputs)
-        # A greedy output goes on as it was up to the limit, unless the export has too few positions to come there.
+        # A greedy output is the same up to the limit, unless the export has too few positions to reach it.
         return longest >= limit and (config.beam > 1 or limit < length + config.extra_length)
 
     def _hypotheses(self, outputs: Sequence[_Output], length: int, config: DecodeConfig) -> list[Hypothesis]:
-        """Outputs for a source of so many tokens, cut at its limit."""
+        """Return hypotheses from the outputs for a source of this length, cut at its limit."""
         limit = self._limit(length, config)
         return [Hypothesis(self._ids(output.tokens[:limit]), output.score, output.total, ()) for output in outputs]
 
     def _score(
         self, numbers: Iterable[int], sources: Sequence[Sequence[int]], found: list[list[Hypothesis]], request: Request
     ) -> None:
-        """Give the hypotheses of some sources their exact scores, and rank them again."""
+        """Compute the exact scores of the hypotheses of some sources, and rank them again."""
         outputs = {number: dict.fromkeys(one.tokens for one in found[number]) for number in numbers}
         pairs = [(number, tokens) for number, different in outputs.items() for tokens in different]
         scored = self.translator.score_batch(
@@ -223,7 +223,7 @@ class CTranslate2Engine:
 
     def _ids(self, tokens: Sequence[str]) -> tuple[int, ...]:
         ids = tuple(map(self.target_ids.__getitem__, tokens))
-        if not set(NEVER).isdisjoint(ids):  # they are suppressed: only where no score is a number, one is chosen
+        if not set(NEVER).isdisjoint(ids):  # they are suppressed, so one is chosen only if no score is a number
             raise Failed(NO_NUMBERS)
         return ids
 
@@ -246,7 +246,7 @@ def _batch_tokens(request: Request) -> int:
 
 
 def _ranked(result: Any, config: DecodeConfig, exponent: float) -> list[_Output]:
-    """The outputs for a source, the best first."""
+    """Return the outputs for a source, best first."""
     if config.beam == 1:  # nothing to rank, and without scores it need not compute a softmax
         return [_Output(math.nan, math.nan, result.hypotheses[0])]
     outputs = []
@@ -260,10 +260,10 @@ def _ranked(result: Any, config: DecodeConfig, exponent: float) -> list[_Output]
 
 
 def _complete(outputs: Sequence[_Output], request: Request) -> bool:
-    """Whether the n best of what CTranslate2 gives are surely the n best of all that it finished.
+    """Return whether the n best of CTranslate2's outputs are certainly the n best of all that it finished.
 
-    With penalty "paper", no hypothesis that it left out has a greater log probability than any that it gives; nor more
-    tokens than the longest of them, for it can't have left out all that were finished last.
+    With penalty "paper", no omitted hypothesis has a greater log probability than any that it returns; nor more tokens
+    than the longest of them, since it can't have omitted all that were finished last.
     """
     config = request.decode
     if len(outputs) < request.n_best:
@@ -276,12 +276,12 @@ def _complete(outputs: Sequence[_Output], request: Request) -> bool:
 
 
 def _joined(by_total: Sequence[_Output], by_average: Sequence[_Output]) -> tuple[list[_Output], int]:
-    """What CTranslate2 gives of one search by two rankings, the best first; and how many of them surely come first.
+    """Return CTranslate2's outputs by two rankings, merged, best first, and how many of the first are certain.
 
-    by_total are the K with the greatest log probabilities s, by_average those with the greatest s / |Y|^α. No h in
-    neither comes before any r in both: s_h <= s_r, so if h is no longer than r, s_h / lp(h) <= s_r / lp(h) <=
-    s_r / lp(r); and s_h / |h|^α <= s_r / |r|^α, so if it is longer, the same holds, since |Y|^α / lp(Y) grows with |Y|.
-    At most K - 1 are finished before the last step, and K in it: if all 2·K - 1 are here, there is no such h; else
+    by_total are the K with the greatest log probabilities s, by_average those with the greatest s / |Y|^α. No h that is
+    in neither ranks before any r that is in both: s_h <= s_r, so if h is no longer than r, s_h / lp(h) <= s_r / lp(h)
+    <= s_r / lp(r); and s_h / |h|^α <= s_r / |r|^α, so if it is longer, the same holds, since |Y|^α / lp(Y) grows with
+    |Y|. At most K - 1 are finished before the last step, and K in it: if all 2·K - 1 are here, there is no such h; else
     there are two such r or more.
     """
     first = {tuple(output.tokens) for output in by_total}

@@ -1,4 +1,4 @@
-"""Who does the searching: an engine takes token ids and gives hypotheses."""
+"""The interface of an engine, which takes token ids and returns hypotheses."""
 
 import math
 from bisect import bisect_left
@@ -10,57 +10,60 @@ from typing import TYPE_CHECKING, Protocol
 from regard.config.decode import DecodeConfig
 from regard.search.hypothesis import Hypothesis, Sequences
 
-if TYPE_CHECKING:  # these need torch, which an engine may do without
+if TYPE_CHECKING:  # these need torch, which not every engine needs
     from regard.search.banned import Banned
     from regard.search.sampling import Sampling
     from regard.search.tree_rule import TreeRule
 
-BATCH_TOKENS = 2048  # source tokens, padding included: enough to keep two cores busy, and no more memory than that
-LEAST_TOKENS = 128  # of a batch, however wide the beam and however many workers: fewer are no faster
+BATCH_TOKENS = 2048  # source tokens, padding included: enough to keep two cores busy, with little memory
+LEAST_TOKENS = 128  # least of a batch, however wide the beam and however many workers: fewer are no faster
 Progress = Callable[[int], None]
-"""Told how many more sentences are done."""
+"""Called with the number of further sentences that are done."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked of an engine."""
+    """A search request to an engine."""
 
     decode: DecodeConfig
     n_best: int = 1
+    """Number of hypotheses to return for each source."""
     sampling: "Sampling | None" = None
     """Draw n_best outputs instead of searching for the best."""
     banned: "Banned | None" = None
+    """Words that may not occur in an output."""
     required: Sequences = ()
-    """In every output."""
+    """Token sequences that every output contains."""
     no_repeat: int = 0
+    """Length of the n-grams that may not occur twice; 0: no such constraint."""
     prefix: tuple[int, ...] = ()
-    """What every output begins with."""
+    """Tokens that every output begins with."""
     trees: "TreeRule | None" = None
-    """Every output is a tree over the words of its source."""
+    """Restrict every output to a tree over the words of its source."""
     token_scores: bool = False
-    """Exact scores, token by token; without it an engine may leave them out, and round the others."""
+    """Compute exact scores, token by token; otherwise an engine may omit them and round the other scores."""
     batch_tokens: int | None = None
-    """Source tokens computed at once, padding included; None for what suits the engine."""
+    """Source tokens computed at once, padding included; None for the engine's default."""
 
 
 def quiet(_: int) -> None:
-    """Nobody is told."""
+    """Ignore the progress."""
 
 
 class Engine(Protocol):
-    """Ids in, hypotheses out."""
+    """A search engine from token ids to hypotheses."""
 
     def search(
         self, sources: Sequence[Sequence[int]], request: Request, progress: Progress = quiet
     ) -> list[list[Hypothesis]]:
-        """The n best hypotheses of each source, the best first. Sources are any number of ids without EOS."""
+        """Return the n best hypotheses of each source, best first. A source has any number of ids, without EOS."""
 
 
 def batches(lengths: Sequence[int], batch_tokens: int, workers: int = 1) -> list[list[int]]:
-    """The numbers of sources in batches of similar lengths, the longest first; EOS and padding count as tokens.
+    """Return the indices of sources in batches of similar lengths, longest first; EOS and padding count as tokens.
 
-    Several workers get as many batches each, all about as large, so that they end at about the same time; a few
-    sentences are one batch.
+    Several workers get equally many batches each, all of about the same size, so that they finish at about the same
+    time; a few sentences are one batch.
     """
     order = sorted(range(len(lengths)), key=lambda number: -lengths[number])
     tokens = [lengths[number] + 1 for number in order]
@@ -73,7 +76,7 @@ def batches(lengths: Sequence[int], batch_tokens: int, workers: int = 1) -> list
 
 
 def _starts(tokens: Sequence[int], most: int) -> list[int]:
-    """Where batches of at most so many tokens begin, padding included; tokens must descend."""
+    """Return the starts of batches of at most `most` tokens, padding included; `tokens` must be descending."""
     starts, start = [], 0
     while start < len(tokens):
         starts.append(start)

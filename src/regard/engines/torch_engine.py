@@ -1,4 +1,4 @@
-"""The reference engine: whatever keeps the contract, computed by torch on any device.
+"""The reference engine: any model that implements Seq2Seq, run by torch on any device.
 
 Shapes: B sentences, S source positions, R rows.
 """
@@ -20,12 +20,12 @@ from regard.search.required import required_search
 from regard.search.sampling import sample
 from regard.search.tree_rule import TreeRule
 
-WIDEST = 8  # rows for each sentence up to which batches are as large as with one
+WIDEST = 8  # most rows per sentence for which batches are as large as with one
 LOGITS = 1 << 25  # of all rows of a step, an eighth of a gigabyte: short sources would make many rows
 
 
 class TorchEngine:
-    """Any model that keeps the contract, on the device it is on."""
+    """Search with any model that implements Seq2Seq, on the model's device."""
 
     def __init__(self, model: Seq2Seq, *, longest: int | None = None) -> None:
         self.model = model
@@ -47,12 +47,12 @@ class TorchEngine:
                     found[number] = hypotheses
                 progress(len(batch))
         finally:
-            if training:  # validation comes between steps of training
+            if training:  # validation runs between steps of training
                 self.model.train()
         return found
 
     def _batches(self, sources: Sequence[Sequence[int]], request: Request) -> Iterator[list[int]]:
-        """The numbers of the sources that are searched together, by their tokens and by the rows that they make."""
+        """Yield the indices of sources to search together, limited by their tokens and by their rows."""
         rows = request.n_best if request.sampling is not None else request.decode.beam
         tokens = request.batch_tokens or max(LEAST_TOKENS, min(BATCH_TOKENS, WIDEST * BATCH_TOKENS // rows))
         most = max(1, LOGITS // (rows * self.model.vocabulary))
@@ -84,7 +84,7 @@ class TorchEngine:
     def _samples(
         self, sources: list[Sequence[int]], request: Request, rules: Constraints, device: torch.device
     ) -> list[list[Hypothesis]]:
-        """n_best drawn outputs of each source, the most probable first. A seed depends on its source alone."""
+        """Return n_best samples of each source, most probable first. Their seeds depend on the source alone."""
         assert request.sampling is not None
         N = request.n_best
         seeds = [_seed(request.sampling.seed, source, number) for source in sources for number in range(N)]
@@ -106,7 +106,7 @@ class TorchEngine:
 
 
 def padded(sources: Sequence[Sequence[int]], device: torch.device | str = "cpu") -> Tensor:
-    """Sources as rows of one tensor, each ended by EOS."""
+    """Return sources as rows of one tensor, each ended by EOS."""
     width = max(map(len, sources), default=0)
     return torch.tensor([[*source, EOS, *[PAD] * (width - len(source))] for source in sources], device=device)
 

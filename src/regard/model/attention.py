@@ -1,4 +1,4 @@
-"""Attention (section 3.2): equation 1 as written, and several heads of it.
+"""Scaled dot-product and multi-head attention (section 3.2).
 
 Shapes: B sentences, H heads, T queries, S keys, D = d_model, E = H·K or H·V, K = d_k, V = d_v.
 """
@@ -21,7 +21,7 @@ from regard.model.restricted import restricted_attention, saves_work
 def attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scale: float, dropout: nn.Module | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Equation 1: Attention(Q, K, V) = softmax(Q K^T · scale) V, with scale = 1 / sqrt(d_k). Also return the weights.
+    """Return Attention(Q, K, V) = softmax(Q K^T · scale) V (equation 1; scale = 1 / sqrt(d_k)), and the weights.
 
     Queries are (…, T, K), keys (…, S, K), values (…, S, V); the mask, (…, T, S), is True where a query may attend.
     `dropout` acts on the weights that are used, not on those returned; the paper's translation models have none.
@@ -32,9 +32,10 @@ def attention(
 
 
 class MultiHeadAttention(nn.Module):
-    """Section 3.2.2: Concat(head_1 … head_h) W^O, head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V). d_k and d_v are free.
+    """Multi-head attention (section 3.2.2): Concat(head_1 … head_h) W^O, head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V).
 
-    Rotary and relative positions belong to self-attention: they compare positions in one sequence.
+    d_k and d_v need not be d_model / h. Rotary and relative positions are for self-attention only: they compare
+    positions within one sequence.
     """
 
     def __init__(
@@ -67,15 +68,15 @@ class MultiHeadAttention(nn.Module):
         self.side_by_side = SideBySide(self.query, self.key, self.value)
 
     def queries(self, x_BTD: Tensor, start: int = 0) -> Tensor:
-        """Return Q W^Q as B, H, T, K; `start` is the position of the first."""
+        """Return Q W^Q as B, H, T, K; `start` is the position of the first query."""
         return self._rotated(self._split(self.query(x_BTD)), start)
 
     def keys_values(self, x_BSD: Tensor, start: int = 0) -> KeyValue:
-        """Return K W^K and V W^V, which is all that attention needs of a position."""
+        """Return K W^K and V W^V, all that attention needs of a position."""
         return KeyValue(self._rotated(self._split(self.key(x_BSD)), start), self._split(self.value(x_BSD)))
 
     def queries_keys_values(self, x_BTD: Tensor, start: int = 0) -> tuple[Tensor, KeyValue]:
-        """Return the queries, keys and values of the same positions, as self-attention needs them."""
+        """Return the queries, keys and values of the same positions, for self-attention."""
         products = self.side_by_side(x_BTD)
         if products is None:
             return self.queries(x_BTD, start), self.keys_values(x_BTD, start)
@@ -93,13 +94,13 @@ class MultiHeadAttention(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """Attend from the queries to the memory; if `causal`, the queries are the memory's last positions.
 
-        Return B, T, D and, when asked for, the weights of each head: B, H, T, S.
+        Return B, T, D and, if `weights`, the weights of each head: B, H, T, S.
         """
         head_BHTV, weights_BHTS = self.attend(query_BHTK, memory, padding_BS, causal=causal, weights=weights)
         return self.concat(head_BHTV), weights_BHTS
 
     def mix(self, x_BSD: Tensor, mask_BS: Tensor, *, weights: bool = False) -> tuple[Tensor, Tensor | None]:
-        """Attend among all positions of a source: B, S, D, and B, H, S, S when asked for."""
+        """Attend among all positions of a source; return B, S, D and, if `weights`, B, H, S, S."""
         output: tuple[Tensor, Tensor | None] = self(*self.queries_keys_values(x_BSD), mask_BS, weights=weights)
         return output
 
@@ -112,7 +113,7 @@ class MultiHeadAttention(nn.Module):
         causal: bool = False,
         weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """Return the heads before W^O: by equation 1 where weights are wanted or scores are not Q K^T, else faster."""
+        """Return the heads before W^O: by equation 1 for weights or scores other than Q K^T, else by a fast kernel."""
         key_BHSK, value_BHSV = memory
         T, S = query_BHTK.shape[2], key_BHSK.shape[2]
         if not weights and saves_work(T, S, self.neighbours, self.global_tokens):
@@ -146,8 +147,8 @@ class MultiHeadAttention(nn.Module):
         return output
 
     def scores(self, query: Tensor, key: Tensor, distance_TS: Tensor) -> Tensor:
-        """Return the score of each key for each query, (…, T, S), of the kind that the config chooses."""
-        if self.additive is not None:  # v · tanh(q + k): Bahdanau et al., 2015, with q and k projected already
+        """Return the score of each key for each query, (…, T, S), of the configured kind."""
+        if self.additive is not None:  # v · tanh(q + k): Bahdanau et al., 2015; q and k are already projected
             v = self.additive if query.dim() == 4 else self.additive[:, None]
             scores = (torch.tanh(query[..., :, None, :] + key[..., None, :, :]) * v).sum(-1)
         else:

@@ -1,4 +1,4 @@
-"""From a description to a model: the only place that asks which architecture it is."""
+"""Build a model from its configuration; the only module that dispatches on the architecture."""
 
 from regard.config.model import (
     ConvolutionalConfig,
@@ -18,7 +18,7 @@ from regard.model.transformer import Transformer
 
 
 def build(config: Config | ModelConfig) -> Seq2Seq:
-    """Return a new model with random weights; they follow torch's random state."""
+    """Return a new model with random weights, drawn from torch's global generator."""
     description = config.model if isinstance(config, Config) else config
     match description:
         case RecurrentConfig():

@@ -1,4 +1,4 @@
-"""The keys and values of the positions that a decoder has passed, as a value; copies share memory while that is safe.
+"""Key-value cache of a decoder, as an immutable value; copies share memory while that is safe.
 
 Shapes: B sentences, R rows, H heads, S positions, K = d_k, V = d_v.
 """
@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 import torch
 from torch import Tensor
 
-FIRST_ROOM = 16  # positions that a new cache has space for; the space doubles when it is used up
+FIRST_ROOM = 16  # initial capacity of a cache in positions; it doubles when it is used up
 
 
 class KeyValue(NamedTuple):
@@ -24,7 +24,7 @@ class KeyValue(NamedTuple):
 
 @dataclass
 class _Room:
-    """Tensors with room for more positions than are filled."""
+    """Tensors with capacity for more positions than are filled."""
 
     key_BHRK: Tensor
     value_BHRV: Tensor
@@ -33,10 +33,10 @@ class _Room:
 
 @dataclass(frozen=True)
 class Cache:
-    """The keys and values so far. Appending gives a new cache; the old one still means what it meant.
+    """The keys and values so far; appending returns a new cache and leaves the old one unchanged.
 
     As with a slice that grows in place, the two share memory as long as only one of them has been appended to; a second
-    append to the same cache copies first. So decoding step by step copies nothing, and branching is still right.
+    append to the same cache copies first. So decoding step by step copies nothing, and branching is still correct.
     """
 
     room: _Room | None = None
@@ -78,7 +78,7 @@ class Cache:
 
 @dataclass(frozen=True)
 class Joined(Cache):
-    """A cache that shares no memory: of a sequence read in one pass, which is differentiated, and in a graph."""
+    """A cache that shares no memory, for a target read in one pass with gradients and for compiled graphs."""
 
     pair: KeyValue | None = None
 
@@ -101,9 +101,9 @@ class Joined(Cache):
 
 
 def sources_of(source_R: Tensor) -> tuple[Tensor, int]:
-    """Return the distinct sources of rows that are grouped by source, and how many rows each has.
+    """Return the distinct sources of rows that are grouped by source, and the number of rows of each.
 
-    Rows in groups of different sizes are each a source of their own.
+    If the groups differ in size, each row counts as a source of its own.
     """
     runs = 1 + int((source_R[1:] != source_R[:-1]).sum())
     beams = max(1, len(source_R) // runs)

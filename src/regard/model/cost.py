@@ -1,4 +1,4 @@
-"""What a model costs: parameters by part, memory, and floating-point operations."""
+"""Compute a model's cost: parameters by part, memory, and floating-point operations."""
 
 import math
 from collections import Counter
@@ -26,34 +26,34 @@ from regard.model.build import build
 
 @dataclass(frozen=True)
 class Cost:
-    """Figures that follow from the description alone."""
+    """A model's cost, computed from its configuration alone."""
 
     parameters: int
     parts: dict[str, int]
-    """Parameters by part of the model."""
+    """Number of parameters by part of the model."""
     weights_bytes: int
-    """The weights in float32."""
+    """Size of the weights in float32."""
     training_bytes: int
-    """Weights, gradients and Adam's two moments in float32; activations come on top, and grow with the batch."""
+    """Size of weights, gradients and Adam's two moments in float32, without activations, which grow with the batch."""
     source_tokens: int
     target_tokens: int
-    """The sentence pair that the operations are counted for, ends included."""
+    """Length of the sentence pair for which the operations are counted, EOS included."""
     forward_flops: int
-    """One pass over that pair; a multiplication and an addition are two operations."""
+    """Operations of one forward pass over that pair; a multiplication and an addition are two operations."""
     training_flops: int
-    """Forward and backward: three times the forward pass."""
+    """Operations of a forward and a backward pass: three times the forward pass."""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
 def cost(config: ModelConfig, source_tokens: int = 25, target_tokens: int = 25) -> Cost:
-    """Count without allocating: the model is built on torch's meta device."""
+    """Return the cost of a model; it is built on torch's meta device, so nothing is allocated."""
     with torch.device("meta"):
         model = build(config)
     parts: Counter[str] = Counter()
     for name, parameter in model.named_parameters():
-        if not parameter.requires_grad:  # which tokens are words is known, not learned
+        if not parameter.requires_grad:  # the flags of word tokens are known, not learned
             continue
         parts[_part(name, config)] += parameter.numel()
     total = sum(parts.values())
@@ -62,7 +62,7 @@ def cost(config: ModelConfig, source_tokens: int = 25, target_tokens: int = 25) 
 
 
 def _part(name: str, config: ModelConfig) -> str:
-    """`encoder.3.attention.query.weight` counts as `encoder attention`, or as what mixes instead."""
+    """Return the part that a parameter belongs to: `encoder.3.attention.query.weight` is of `encoder attention`."""
     words = [word for word in name.split(".") if not word.isdigit()]
     if words[:2] == ["encoder", "attention"] and isinstance(config, AnyTransformerConfig):
         return f"encoder {config.mixing}"
@@ -76,10 +76,10 @@ def _part(name: str, config: ModelConfig) -> str:
 
 
 def forward_flops(config: ModelConfig, S: int, T: int) -> int:
-    """Multiplications and additions in the matrix products of one pass over S source and T target tokens (section 3).
+    """Return the operations in the matrix products of one pass over S source and T target tokens (section 3).
 
     Per attention from m queries to n keys: 2·m·d·h·(d_k + d_v) for W^Q and W^O, 2·n·d·h·(d_k + d_v) for W^K and W^V,
-    and 2·m·n·h·(d_k + d_v) for Q K^T and the weighted sum. Softmax, norms and other sums over elements are left out.
+    and 2·m·n·h·(d_k + d_v) for Q K^T and the weighted sum. Softmax, norms and other element-wise work are not counted.
     """
     projection = 2 * T * config.d_model * config.vocabulary
     if not isinstance(config, AnyTransformerConfig):
@@ -102,10 +102,10 @@ def forward_flops(config: ModelConfig, S: int, T: int) -> int:
 
 
 def mixing_flops(config: AnyTransformerConfig, n: int) -> int:
-    """The same for what mixes n positions in a layer of the encoder instead of attention; 0 if nothing does.
+    """Return the operations of the layer that mixes n positions in the encoder; 0 if that is the paper's attention.
 
     A Fourier transform of m real numbers counts as 2.5·m·log2(m), as is the custom; a state-space layer needs three of
-    2·n for each of d channels.
+    size 2·n for each of d channels.
     """
     d, heads_width = config.d_model, config.heads * (config.d_k + config.d_v)
     projections = 4 * n * d * heads_width
@@ -128,7 +128,7 @@ def mixing_flops(config: AnyTransformerConfig, n: int) -> int:
 
 
 def _earlier_flops(config: EarlierConfig, S: int, T: int) -> int:
-    """The same for the models that the Transformer is compared with, without the projection to the vocabulary."""
+    """Return the forward operations of a baseline model, without the projection to the vocabulary."""
     d, encoder, decoder = config.d_model, config.encoder_layers, config.decoder_layers
     match config:
         case RecurrentConfig():

@@ -1,4 +1,4 @@
-"""Embeddings (section 3.4), and the models that have them: one matrix for source, target and projection, or several.
+"""Embeddings (section 3.4) and the base class of models that have them, with one shared matrix or several.
 
 Shapes: B sentences, S source positions, T target positions, D = d_model, V vocabulary.
 """
@@ -20,13 +20,13 @@ from regard.model.seq2seq import Seq2Seq
 
 
 class Embed(nn.Module):
-    """Tokens times sqrt(d_model) (section 3.4), plus positions (section 3.5), then dropout (section 5.4)."""
+    """Token embeddings times sqrt(d_model) (section 3.4), plus positions (section 3.5), then dropout (section 5.4)."""
 
     def __init__(self, config: ModelConfig, *, positions: str, scaled: bool) -> None:
         super().__init__()
         self.scale = math.sqrt(config.d_model) if scaled else 1.0
         self.dropout = Dropout(config.dropout)
-        self.positions: nn.Module | None = None  # rotary and relative positions enter in attention instead
+        self.positions: nn.Module | None = None  # rotary and relative positions are applied in attention instead
         if positions == "sinusoidal":
             self.positions = Sinusoids(config.d_model)
         elif positions == "learned":
@@ -42,7 +42,7 @@ class Embed(nn.Module):
 
 
 class Embedded(Seq2Seq):
-    """A model whose features have the size of its embeddings, so that one matrix can serve both ends."""
+    """A model whose features have the size of its embeddings, so that embedding and projection can share a matrix."""
 
     def __init__(self, config: ModelConfig, *, positions: str, scaled: bool = True) -> None:
         super().__init__()
@@ -65,29 +65,30 @@ class Embedded(Seq2Seq):
         return embedded
 
     def embedded_target(self, target_BT: Tensor, start: int = 0) -> Tensor:
-        """`start` is the position of the first token."""
+        """Return the embedded target tokens; `start` is the position of the first."""
         embedded: Tensor = self.embed_target(target_BT, self.embedding_VD, start)
         return embedded
 
 
 def _embedding(vocabulary: int, d_model: int) -> nn.Parameter:
-    """Drawn so that, times sqrt(d_model), its elements have variance 1, and logits start near 0."""
+    """Return a matrix drawn so that, times sqrt(d_model), its elements have variance 1, and logits start near 0."""
     weight_VD = nn.Parameter(torch.empty(vocabulary, d_model))
     nn.init.normal_(weight_VD, std=d_model**-0.5)
     return weight_VD
 
 
-SMALL = 0.5  # of Glorot's size
+SMALL = 0.5  # times Glorot's size
 
 
 def initialise(module: nn.Module) -> None:
-    """Draw the first weights. The paper does not say how; its authors' code draws matrices by Glorot and Bengio, 2010,
-    and starts biases at 0.
+    """Initialise the weights.
 
-    Here W^Q and W^K are smaller by sqrt(2), as parts of one matrix for queries, keys and values are, and what makes a
-    residual branch (W^V, W^O, W1 and W2) by 2, much as in DeepNet (Wang et al., 2022). The norm after the sum then
-    passes on more of x, and with a high learning rate the decoder finds early that it has a source to attend to.
-    What takes attention's place in the encoder starts likewise.
+    The paper does not say how; its authors' code draws matrices by Glorot and Bengio, 2010, and starts biases at 0.
+
+    Here W^Q and W^K are smaller by sqrt(2), like the parts of one matrix for queries, keys and values, and the matrices
+    of residual branches (W^V, W^O, W1 and W2) by 2, much as in DeepNet (Wang et al., 2022). The norm after the sum then
+    passes on more of x, and with a high learning rate the decoder learns early to attend to the source. Layers that
+    replace attention in the encoder are initialised likewise.
     """
     if isinstance(module, nn.Linear):
         nn.init.xavier_uniform_(module.weight)

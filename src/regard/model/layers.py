@@ -27,7 +27,7 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU, "si
 
 
 class FeedForward(nn.Module):
-    """Equation 2: FFN(x) = max(0, x W1 + b1) W2 + b2, the same at every position."""
+    """Feed-forward network FFN(x) = max(0, x W1 + b1) W2 + b2 (equation 2), the same at every position."""
 
     def __init__(self, d_model: int, d_ff: int, activation: str = "relu") -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class FeedForward(nn.Module):
 
 
 class AddNorm(nn.Module):
-    """The residual connection around a sub-layer: LayerNorm(x + Dropout(Sublayer(x))) (sections 3.1 and 5.4).
+    """Residual connection and norm around a sub-layer: LayerNorm(x + Dropout(Sublayer(x))) (sections 3.1 and 5.4).
 
     With pre-norm (not the paper) it is x + Dropout(Sublayer(LayerNorm(x))). A caller computes y = sublayer(enter(x)),
     then x = leave(x, y).
@@ -77,7 +77,7 @@ def _self_attention(config: AnyTransformerConfig) -> MultiHeadAttention:
 
 
 def _mixing(config: AnyTransformerConfig) -> MultiHeadAttention | StateSpace:
-    """Return the layer through which the encoder's positions learn of each other."""
+    """Return the layer that mixes the encoder's positions."""
     sizes = (config.d_model, config.heads, config.d_k, config.d_v)
     rotary, dropout = config.positions == "rotary", config.attention_dropout
     match config:
@@ -96,7 +96,7 @@ def _mixing(config: AnyTransformerConfig) -> MultiHeadAttention | StateSpace:
 
 
 class EncoderLayer(Layer):
-    """Self-attention, or what `model.mixing` puts in its place, then feed-forward."""
+    """An encoder layer: self-attention, or the layer that `model.mixing` selects, then feed-forward."""
 
     def __init__(self, config: AnyTransformerConfig) -> None:
         super().__init__()
@@ -114,7 +114,7 @@ class EncoderLayer(Layer):
 
 
 class DecoderLayer(Layer):
-    """Masked self-attention, attention over the encoder's output, feed-forward."""
+    """A decoder layer: masked self-attention, attention over the encoder's output, feed-forward."""
 
     uses_weights = ("memory",)
 
@@ -135,10 +135,10 @@ class DecoderLayer(Layer):
     def forward(
         self, x_BTD: Tensor, cache: Cache, memory: KeyValue, mask_BS: Tensor | None, *, weights: bool = False
     ) -> tuple[Tensor, Cache, tuple[Tensor | None, Tensor | None]]:
-        """Return the output at T further positions, the cache with their keys and values, and the weights if asked for.
+        """Return the output at T further positions, the cache with their keys and values, and the weights if `weights`.
 
-        Padding of the target needs no mask of its own: it is on the right, where the causal mask hides it. A source may
-        have several rows, adjacent; in cross-attention their queries are those of one long row.
+        Target padding needs no mask of its own: it is on the right, where the causal mask hides it. A source may have
+        several adjacent rows; cross-attention treats their queries as those of one long row.
         """
         entered = self.around_attention.enter(x_BTD)
         query, keys_values = self.attention.queries_keys_values(entered, cache.length)

@@ -1,4 +1,4 @@
-"""Who may attend to whom (section 3.2.3). True means "may attend", everywhere.
+"""Attention masks (section 3.2.3). True means "may attend", everywhere.
 
 Shapes: B sentences, T queries, S keys.
 """
@@ -10,7 +10,7 @@ from regard.config.special_tokens import PAD
 
 
 def not_padding(tokens_BS: Tensor) -> Tensor:
-    """Return True where there is a token."""
+    """Return True where there is a token, False at padding."""
     return tokens_BS != PAD
 
 
@@ -25,7 +25,7 @@ def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     """Return softmax(scores) over the keys, with weight 0 where the mask, which broadcasts to the scores, is False.
 
     The paper sets masked scores to −inf. The lowest finite number gives the same weights, exactly 0, and no NaN for a
-    query that may attend to nothing (a padded one).
+    query that may attend to nothing (at padding).
     """
     return scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1)
 
@@ -33,7 +33,7 @@ def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
 def visible(distance_TS: Tensor, *, causal: bool, neighbours: int) -> Tensor:
     """Return True where a query may attend to a key at that distance.
 
-    causal: position i attends only to positions up to i. neighbours: to a neighbourhood of size r (section 4).
+    causal: position i attends only to positions up to i. neighbours: only to a neighbourhood of size r (section 4).
     """
     seen_TS = torch.ones_like(distance_TS, dtype=torch.bool)
     if causal:

@@ -1,4 +1,4 @@
-"""Where a token stands: sinusoids (section 3.5), learned positions (Table 3 row E), rotary and relative positions.
+"""Positions: sinusoids (section 3.5), learned (Table 3 row E), rotary and relative.
 
 Shapes: B sentences, H heads, T and S positions, D = d_model, K = d_k, R relative distances.
 """
@@ -13,18 +13,18 @@ from regard.model.sinusoids import TABLE, sinusoid_table
 
 
 def sinusoids(start: int, stop: int, size: int) -> Tensor:
-    """PE(pos, 2i) = sin(pos / 10000^(2i/size)), PE(pos, 2i+1) = cos(same), for start <= pos < stop (section 3.5)."""
+    """Return PE(pos, 2i) = sin(pos / 10000^(2i/size)), PE(pos, 2i+1) = cos(same), start <= pos < stop (section 3.5)."""
     return torch.from_numpy(sinusoid_table(start, stop, size))
 
 
 @cache
 def _table(size: int) -> Tensor:
-    """The first positions, once for all layers."""
+    """Return the sinusoids of the first positions, computed once for all layers."""
     return sinusoids(0, TABLE, size)
 
 
 class Sinusoids(nn.Module):
-    """The sinusoids of positions start to stop, from a table where it reaches."""
+    """Sinusoids of positions start to stop, from a table as far as it reaches."""
 
     table_TD: Tensor
 
@@ -53,7 +53,7 @@ class LearnedPositions(nn.Module):
 
 
 def check_learned(stop: int, length: int) -> None:
-    """Refuse a text of which a model that learned something for each of `length` positions knows only a part."""
+    """Reject a text that is longer than the `length` positions that a model has learned."""
     if stop > length:
         raise UserError(
             f"a text of {stop} tokens is longer than the {length} positions that this model has learned; "
@@ -62,9 +62,10 @@ def check_learned(stop: int, length: int) -> None:
 
 
 def rotate(x_BHTK: Tensor, sinusoid_TK: Tensor) -> Tensor:
-    """Turn each pair of dimensions by an angle that grows with the position (RoPE: Su et al., 2021, equation 34).
+    """Rotate each pair of dimensions by an angle proportional to the position (RoPE: Su et al., 2021, equation 34).
 
-    The product of a turned query and a turned key then depends on their distance only. The angles are the sinusoids'.
+    The dot product of a rotated query and a rotated key then depends on their distance only. The angles are those of
+    the sinusoids.
     """
     sin_TI, cos_TI = sinusoid_TK[:, 0::2], sinusoid_TK[:, 1::2]
     even, odd = x_BHTK[..., 0::2], x_BHTK[..., 1::2]
@@ -82,7 +83,7 @@ class RelativePositions(nn.Module):
         nn.init.normal_(self.key_RK, std=d_k**-0.5)
 
     def forward(self, query: Tensor, distance_TS: Tensor) -> Tensor:
-        """q_i · a_{j-i} for queries (..., T, K), without a tensor of T·S·K."""
+        """Return q_i · a_{j-i} for queries (..., T, K), without a tensor of T·S·K."""
         products_TR = query @ self.key_RK.T
         which_TS = distance_TS.clamp(-self.distance, self.distance) + self.distance
         return products_TR.gather(-1, which_TS.expand(*products_TR.shape[:-1], which_TS.shape[-1]))

@@ -16,7 +16,7 @@ Scores = Callable[[Tensor, Tensor, Tensor], Tensor]  # queries (…, T, K), keys
 
 
 def saves_work(queries: int, keys: int, neighbours: int, global_tokens: int) -> bool:
-    """Whether blocks hold fewer scores than the whole matrix; they need the queries and keys of one sequence."""
+    """Return whether blocks hold fewer scores than the full matrix; queries and keys must be of one sequence."""
     return neighbours > 0 and queries == keys and 3 * (neighbours // 2) + global_tokens < queries
 
 
@@ -31,10 +31,10 @@ def restricted_attention(
     neighbours: int,
     global_tokens: int = 0,
 ) -> Tensor:
-    """Attend from each position to its neighbours, and to the first `global_tokens` keys besides.
+    """Attend from each position to its neighbours and to the first `global_tokens` keys.
 
-    Positions are cut into blocks of half a neighbourhood; a query's neighbours then lie in its own block and the two
-    beside it, so scores are n × 3r/2 rather than n × n.
+    Positions are split into blocks of half a neighbourhood; a query's neighbours then lie in its own block and the two
+    adjacent ones, so scores are n × 3r/2 rather than n × n.
     """
     key_BHSK, value_BHSV = memory
     B, H, T, K = query_BHTK.shape
@@ -66,5 +66,5 @@ def restricted_attention(
 
 
 def _three_blocks(x_BHSK: Tensor, W: int) -> Tensor:
-    """Return every run of three blocks, as overlapping views: B, H, N, 3W, K."""
+    """Return every three consecutive blocks, as overlapping views: B, H, N, 3W, K."""
     return x_BHSK.unfold(2, 3 * W, W).transpose(-1, -2)

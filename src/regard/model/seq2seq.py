@@ -1,4 +1,4 @@
-"""The contract that every model shares, so that training, search, evaluation, serving and pictures are written once.
+"""The interface of every model, so that training, search, evaluation, serving and plots are written once.
 
 Shapes: B sentences, S source positions, T target positions, D = d_model, V vocabulary, H heads.
 """
@@ -23,7 +23,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Attentions:
-    """The weights of every layer, in order, each B, H, T, S. A model without a kind of attention has none of it."""
+    """The attention weights of every layer, in order, each B, H, T, S; empty for a kind that the model lacks."""
 
     encoder: tuple[Tensor, ...]
     decoder: tuple[Tensor, ...]
@@ -31,32 +31,32 @@ class Attentions:
 
 
 class DecoderState(Protocol):
-    """The state of a decoder. A value: advancing returns a new one and leaves the old as it was."""
+    """The state of a decoder, an immutable value: advancing returns a new state."""
 
     @property
     def length(self) -> int:
-        """The number of target positions so far."""
+        """Return the number of target positions so far."""
 
     def select(self, rows: Tensor) -> Self:
         """Return the state of these rows: repeated for beams, reordered, or without finished rows."""
 
 
 class Layer(nn.Module):
-    """A layer of an encoder or decoder, which sharded training (FSDP) may hold divided until it is used."""
+    """A layer of an encoder or decoder: the unit that sharded training (FSDP) keeps sharded until it is used."""
 
     uses_weights: ClassVar[tuple[str, ...]] = ()
-    """Methods besides `forward` that use the layer's weights, so that they must be whole when one is called."""
+    """Methods besides `forward` that use the layer's weights, for which FSDP must gather them."""
 
 
 class Seq2Seq(nn.Module):
-    """A model from a source sequence to a target sequence.
+    """A sequence-to-sequence model.
 
     Source rows are token ids, ended by EOS, then padding; target rows begin with BOS, then padding on the right.
     """
 
     @abstractmethod
     def encode(self, source_BS: Tensor) -> Memory:
-        """Encode the source."""
+        """Return the encoder's output for the source."""
 
     @abstractmethod
     def features(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:
@@ -65,15 +65,15 @@ class Seq2Seq(nn.Module):
     @property
     @abstractmethod
     def projection_VD(self) -> Tensor:
-        """The matrix from features to the vocabulary (the tied embedding, section 3.4)."""
+        """Return the matrix from features to the vocabulary (the tied embedding, section 3.4)."""
 
     @property
     def vocabulary(self) -> int:
-        """The size of the target vocabulary."""
+        """Return the size of the target vocabulary."""
         return len(self.projection_VD)
 
     def logits(self, features: Tensor) -> Tensor:
-        """Return the scores over the vocabulary."""
+        """Return the logits over the vocabulary."""
         return linear(features, self.projection_VD)
 
     @abstractmethod
@@ -88,9 +88,9 @@ class Seq2Seq(nn.Module):
         """
 
     def deterministic_in_threads(self, precision: str) -> bool:
-        """Whether two threads that run micro-batches at once in training give the same bits every time."""
+        """Return whether two threads that run micro-batches in parallel in training give the same bits every time."""
         return True
 
     @abstractmethod
     def attentions(self, source_BS: Tensor, target_BT: Tensor) -> Attentions:
-        """Return every attention weight of one pass."""
+        """Return all attention weights of one pass."""

@@ -23,16 +23,16 @@ from regard.model.seq2seq import Attentions, DecoderState, Memory
 class TransformerState:
     """The keys and values of the target so far, and of the source, for every decoder layer.
 
-    A source's are kept once: the beams of a sentence are adjacent rows, as many for each sentence. So reordering them
-    copies only the keys and values of the target.
+    Those of a source are stored once: the beams of a sentence are adjacent rows, equally many for each sentence. So
+    reordering beams copies only the keys and values of the target.
     """
 
     caches: tuple[Cache, ...]
     memories: tuple[KeyValue, ...]
     mask_BS: Tensor | None
-    """None where no source is padded, as a single one never is."""
+    """None if no source is padded, as with a single sentence."""
     beams: int = 1
-    """Rows per source."""
+    """Number of rows per source."""
 
     @property
     def length(self) -> int:
@@ -49,13 +49,13 @@ class TransformerState:
 
 
 class Transformer(Embedded):
-    """The model of the paper when the config is `base`, but for its first weights (see `initialise`).
+    """The paper's Transformer if the config is `base`, except for its initial weights (see `initialise`).
 
-    Every other choice is a stated departure.
+    Every other option is a stated departure from the paper.
     """
 
     empty_cache: Cache = Cache()
-    """What decoding step by step begins with."""
+    """The initial cache for decoding step by step."""
 
     def __init__(self, config: AnyTransformerConfig) -> None:
         super().__init__(config, positions=config.positions)
@@ -88,7 +88,7 @@ class Transformer(Embedded):
         return Attentions(tuple(encoder), decoder, cross)
 
     def _encode(self, source_BS: Tensor, *, weights: bool) -> tuple[Memory, list[Tensor]]:
-        """Return the encoder's output and, when asked for, the attention weights of each layer."""
+        """Return the encoder's output and, if `weights`, the attention weights of each layer."""
         mask_BS = not_padding(source_BS)
         x_BSD = self.embedded_source(source_BS)
         recorded = []
@@ -104,21 +104,21 @@ class Transformer(Embedded):
 
     def _memories(self, memory: Memory) -> tuple[KeyValue, ...]:
         """Return the keys and values of the encoder's output for each decoder layer."""
-        layers: Iterable[DecoderLayer] = self.decoder  # type: ignore[assignment]  # a ModuleList forgets the kind
+        layers: Iterable[DecoderLayer] = self.decoder  # type: ignore[assignment]  # ModuleList is untyped
         return tuple(layer.memory(memory.encoded_BSD) for layer in layers)
 
     def _one_pass(self, memory: Memory) -> TransformerState:
-        """Return the state before a target that is read at once, and may need a gradient."""
+        """Return the initial state for a target that is read in one pass, possibly with a gradient."""
         return self._state(Joined(), memory, memory.mask_BS)
 
     def _decoder_input(self, target_RT: Tensor, state: TransformerState) -> tuple[Tensor, TransformerState]:
-        """Return the first decoder layer's input at T further positions, and the state after them but for caches."""
+        """Return the first decoder layer's input at T further positions, and the state after them, caches excepted."""
         return self.embedded_target(target_RT, state.length), state
 
     def _decode(
         self, target_RT: Tensor, state: TransformerState, *, weights: bool = False
     ) -> tuple[Tensor, TransformerState, list[tuple[Tensor, Tensor]]]:
-        """Return the features of T further positions, the state after them and, when asked, each layer's weights."""
+        """Return the features of T further positions, the state after them and, if `weights`, each layer's weights."""
         x_RTD, after = self._decoder_input(target_RT, state)
         caches, recorded = [], []
         for layer, cache, memory in zip(self.decoder, state.caches, state.memories, strict=True):

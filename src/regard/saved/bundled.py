@@ -1,4 +1,4 @@
-"""The models that the package carries, by name: a name stands wherever the folder of a model may."""
+"""The models bundled with the package; their names are accepted wherever the folder of a model is."""
 
 from importlib.resources import files
 from pathlib import Path
@@ -8,11 +8,11 @@ DEFAULT = "en-de"
 
 
 def bundled() -> dict[str, Path]:
-    """Their folders, by name."""
+    """Return the folders of the bundled models, by name."""
     return {path.parent.name: path.parent for path in sorted(FOLDER.glob("*/config.json"))}
 
 
 def located(model: str | Path) -> Path:
-    """The folder that is meant: the one that is there or, if there is none, a bundled model of that name."""
+    """Return the folder of a model: the path if it exists, otherwise the bundled model of that name."""
     folder = Path(model)
     return folder if folder.exists() else bundled().get(str(model), folder)

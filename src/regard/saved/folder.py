@@ -1,4 +1,4 @@
-"""The folder of a saved model: plain files, checked before use. Nothing in it is a pickle; no code runs on load."""
+"""Save and load a model's folder: plain files, verified before use, without pickles or code that runs on load."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,14 +25,14 @@ class LoadedModel(SavedModel):
 
 
 def save_model(directory: Path | str, loaded: LoadedModel, *, card: str = "", replace: bool = False) -> None:
-    """Write a model's folder whole or not at all."""
+    """Write a model's folder atomically."""
     weights = {name: tensor.detach() for name, tensor in loaded.model.state_dict().items()}
     with new_directory(Path(directory), replace=replace) as temporary:
         write_model(temporary, loaded, weights, card=card)
 
 
 def write_model(directory: Path, saved: SavedModel, weights: Mapping[str, Tensor], *, card: str = "") -> None:
-    """Write a model's files into a folder that the caller makes whole."""
+    """Write a model's files into a folder that the caller makes atomic."""
     assert set(saved.subwords) <= set(SUBWORDS), f"unknown subword files {sorted(saved.subwords)}"
     description = {
         "format": FORMAT,
@@ -53,13 +53,13 @@ def write_model(directory: Path, saved: SavedModel, weights: Mapping[str, Tensor
 
 
 def load_model(directory: Path | str, device: torch.device | str = "cpu") -> LoadedModel:
-    """Read a model; anything changed, missing, hostile or from a newer version is a UserError."""
+    """Load a model; raise UserError if a file is changed, missing, malicious or from a newer version."""
     folder = model_folder(directory)
     return load_weights(read_saved(folder), folder, device)
 
 
 def load_weights(saved: SavedModel, folder: Path, device: torch.device | str = "cpu") -> LoadedModel:
-    """Read the weights of a model whose folder was read and checked already."""
+    """Load the weights of a model whose folder was read and checked already."""
     model = _with_weights(saved.config, folder / WEIGHTS).to(device).eval()
     move_projections_together(model)
     return saved.with_model(model)
@@ -74,5 +74,5 @@ def _with_weights(config: ModelConfig, path: Path) -> Seq2Seq:
 
 
 def as_arrays(weights: Mapping[str, Tensor]) -> dict[str, Array]:
-    """Weights for those who do without torch; they may share its memory."""
+    """Return weights as numpy arrays, which may share torch's memory."""
     return {name: tensor.detach().to("cpu", torch.float32).numpy() for name, tensor in weights.items()}

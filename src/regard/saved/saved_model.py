@@ -1,4 +1,4 @@
-"""A saved model without its weights: read and checked, all that is needed to prepare input and understand output."""
+"""A saved model without its weights: everything that is needed to prepare input and decode output."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
@@ -19,7 +19,7 @@ from regard.saved.weights import Storage
 from regard.text.normalise import Form
 from regard.text.vocabularies import SHARED, SOURCE, SYMBOLS, TARGET, Vocabularies, source_and_target
 
-if TYPE_CHECKING:  # which needs torch
+if TYPE_CHECKING:  # it needs torch
     from regard.model.seq2seq import Seq2Seq
     from regard.saved.folder import LoadedModel
 
@@ -31,36 +31,36 @@ SUBWORDS_LIMIT = 64 << 20
 
 @dataclass(frozen=True)
 class SavedModel:
-    """The facts of a model, from the trainer to the engine: all but its weights."""
+    """The metadata of a model, everything but its weights, from the trainer to the engine."""
 
     config: ModelConfig
     decode: DecodeConfig
     languages: tuple[str | None, str | None]
     """Source and target, as codes such as `en`."""
     form: Form
-    """The Unicode form of its texts."""
+    """Unicode normalization form of its texts."""
     subwords: Mapping[str, bytes]
-    """By file name: `subwords.model` for both languages, or `source.` and `target.subwords.model`; a parser's target
-    has `target.symbols.txt`."""
+    """Subword models by file name: `subwords.model` for both languages, or `source.subwords.model` and
+    `target.subwords.model`; a parser's target has `target.symbols.txt`."""
     storage: Storage = "float32"
-    """How its weights are written; they are computed with in float32."""
+    """The type in which its weights are stored; computation is in float32."""
     task: Task = "translation"
 
     @classmethod
     def of_run(
         cls, config: Config, subwords: Mapping[str, bytes], languages: tuple[str | None, str | None], form: Form
     ) -> Self:
-        """Return the facts of a model that a run trains."""
+        """Return the metadata of the model that a run trains."""
         return cls(config.model, config.decode, languages, form, subwords, task=config.task)
 
     @cached_property
     def vocabularies(self) -> Vocabularies:
-        """The vocabularies of both sides, parsed once."""
+        """Return the vocabularies of both sides, parsed once."""
         return source_and_target(self.subwords)
 
     def with_model(self, model: "Seq2Seq") -> "LoadedModel":
-        """Return the same facts with a model; vocabularies that were parsed stay parsed."""
-        from regard.saved.folder import LoadedModel  # noqa: PLC0415  # which needs torch
+        """Return the same metadata with a model; vocabularies that were parsed stay parsed."""
+        from regard.saved.folder import LoadedModel  # noqa: PLC0415  # it needs torch
 
         loaded = LoadedModel(**{field.name: getattr(self, field.name) for field in fields(SavedModel)}, model=model)
         if "vocabularies" in vars(self):
@@ -69,7 +69,7 @@ class SavedModel:
 
 
 def model_folder(model: str | Path) -> Path:
-    """Return the folder of a saved model, or of the bundled one of this name."""
+    """Return the folder of a saved model, or of the bundled model of this name."""
     folder = located(model)
     if not folder.is_dir():
         names = "".join(f", or {name}" for name in bundled())
@@ -78,7 +78,7 @@ def model_folder(model: str | Path) -> Path:
 
 
 def read_saved(folder: Path, name: str = CONFIG, *, weights: Collection[str] = (WEIGHTS,)) -> SavedModel:
-    """Read all of a model but its weights, and check every file; of an export, too, by its files' names."""
+    """Read and verify everything of a model but its weights; of an export, by the names of its files."""
     subwords = [file for file in SUBWORDS if (folder / file).exists()]
     check_manifest(folder, needed=(name, *weights, *subwords))
     description, origin = read_json(folder / name), folder / name

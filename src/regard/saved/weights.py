@@ -1,7 +1,7 @@
-"""The file of a model's weights, as numpy's arrays: float32, or in fewer bytes as float16 or int8.
+"""Read and write the file of a model's weights as numpy arrays, stored as float32, float16 or int8.
 
-int8: the rows of a matrix as whole numbers q from -127 to 127 with a scale s each, w = q / s, where s = 127 / max |w|.
-CTranslate2 rounds in the same way, so it finds the same q again. Vectors (biases, norms) stay as they are.
+int8: each row of a matrix is stored as integers q from -127 to 127 and a scale s, with w = q / s and s = 127 / max |w|.
+CTranslate2 rounds in the same way, so it computes the same q. Vectors (biases, norms) stay in float32.
 """
 
 import os
@@ -19,13 +19,13 @@ from regard.errors import UserError
 
 Array = NDArray[Any]
 Storage = Literal["float32", "float16", "int8"]
-SCALE = ":scale"  # follows the name of a rounded matrix
+SCALE = ":scale"  # suffix of the name of a quantized matrix's scales
 
 
 def write_weights(path: Path, weights: Mapping[str, Array], storage: Storage = "float32") -> None:
     try:
         save_file(_stored(weights, storage), path, metadata={"format": "pt"})
-    except SafetensorError as error:  # which hides what the system said in its text
+    except SafetensorError as error:  # it hides the system's error in its text
         number = re.search(r"os error (\d+)", str(error))
         if number is None:
             raise
@@ -33,7 +33,7 @@ def write_weights(path: Path, weights: Mapping[str, Array], storage: Storage = "
 
 
 def read_weights(path: Path, shapes: Mapping[str, list[int]] | None = None) -> dict[str, Array]:
-    """Weights in float32. Names and shapes are compared with the file's header before anything is allocated."""
+    """Read weights as float32; names and shapes are compared with the file's header before anything is allocated."""
     try:
         with safe_open(path, framework="numpy") as file:
             names = file.keys()
@@ -65,7 +65,7 @@ def _compare(found: Mapping[str, list[int]], expected: Mapping[str, list[int]], 
 
 
 def _stored(weights: Mapping[str, Array], storage: Storage) -> dict[str, Array]:
-    """Weights as they are written."""
+    """Return weights in the type in which they are stored."""
     if storage != "int8":
         return {name: np.ascontiguousarray(weight, storage) for name, weight in weights.items()}
     arrays: dict[str, Array] = {}
@@ -81,7 +81,7 @@ def _stored(weights: Mapping[str, Array], storage: Storage) -> dict[str, Array]:
 
 
 def _restored(weight: Array, scale_N: Array | None) -> Array:
-    """A weight as it is computed with."""
+    """Return a stored weight as float32."""
     weight = weight.astype(np.float32, copy=False)
     return weight if scale_N is None else weight / _beside(scale_N.astype(np.float32), weight)
 

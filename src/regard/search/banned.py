@@ -1,9 +1,9 @@
-"""Banned words: by their letters, in whatever subwords a search may spell them.
+"""Ban words by their spelling, however a search may split them into subwords.
 
-A word is banned where a word begins: at the start, after a space, or after anything else that is no letter or figure.
-So what begins with it is banned, too: without "Haus" there is no "Haustür", but there may be a "Krankenhaus".
+A word is banned where a word begins: at the start, after a space, or after any other character that is not a letter or
+digit. So words that begin with it are banned, too: banning "Haus" excludes "Haustür", but not "Krankenhaus".
 
-Letters are compared as UTF-8, for a rare one may be spelt by its bytes.
+Spellings are compared as UTF-8, since a rare character may be spelled by its bytes.
 
 Shapes: R rows (a hypothesis each), T target positions so far, V vocabulary.
 """
@@ -21,15 +21,15 @@ LONGEST_LETTER = 4  # bytes
 
 @dataclass(frozen=True, eq=False)
 class Banned:
-    """Words that may not occur, and which tokens would write them."""
+    """Banned words, and the tokens that would complete one."""
 
     spelling: Sequence[bytes]
-    """Of each token; a reserved one is nothing."""
+    """Spelling of each token; empty for a reserved one."""
     words: tuple[bytes, ...]
     always: tuple[int, ...]
-    """Tokens with the beginning of a word and one of the words after it."""
+    """Tokens that contain the beginning of a word followed by a banned word."""
     order: tuple[int, ...]
-    """Tokens by their spelling, so that all that begin alike stand together."""
+    """Tokens sorted by their spelling, so that those with a common prefix are adjacent."""
 
     @classmethod
     def of(cls, spelling: Sequence[bytes], words: Sequence[str]) -> Self:
@@ -52,7 +52,7 @@ class Banned:
             logits_RV[row, self.after(b"".join(self.spelling[token] for token in tokens))] = -torch.inf
 
     def after(self, written: bytes) -> list[int]:
-        """The tokens that, after what is written, complete a word that has begun there or begins now."""
+        """Return the tokens that, after the text written so far, complete a banned word."""
         return [
             token
             for word in self.words
@@ -62,7 +62,7 @@ class Banned:
         ]
 
     def _beginning(self, letters: bytes) -> Sequence[int]:
-        """All tokens that begin with these letters."""
+        """Return all tokens whose spelling begins with these letters."""
         first = bisect_left(self.order, letters, key=self.spelling.__getitem__)
         last = bisect_left(self.order, True, lo=first, key=lambda token: not self.spelling[token].startswith(letters))
         return self.order[first:last]
@@ -73,5 +73,5 @@ def _places(word: bytes, letters: bytes) -> list[int]:
 
 
 def _begins(before: bytes) -> bool:
-    """Whether a word begins after this."""
+    """Return whether a word can begin after this text."""
     return not before[-LONGEST_LETTER:].decode("utf-8", "replace")[-1:].isalnum()

@@ -1,9 +1,9 @@
-"""Beam search (section 6.1) over the contract of model/seq2seq.py: it knows no architecture and keeps no state.
+"""Beam search (section 6.1) over the interface of model/seq2seq.py: independent of the architecture and stateless.
 
-A step extends every open hypothesis of a sentence by every token and takes the best K extensions. Those that end in
-EOS are finished; the next best that don't take their places, so that K stay open. A sentence is done when K hypotheses
-are finished, when its limit is reached (there only EOS may follow), or as soon as no open hypothesis can still come
-among the n best. So a beam of 1 is greedy search, and a beam as wide as the space is exhaustive search.
+A step extends every open hypothesis of a sentence by every token and takes the best K extensions. Those that end in EOS
+are finished; the next best others replace them, so that K stay open. A sentence is done when K hypotheses are finished,
+when its limit is reached (there only EOS may follow), or as soon as no open hypothesis can still be among the n best.
+So a beam of 1 is greedy search, and a beam as wide as the space is exhaustive search.
 
 Ties are broken in a fixed order: the better parent first, then torch's order of equal logits, which depends on the row
 alone; of finished hypotheses with equal scores the one that was finished first.
@@ -26,12 +26,12 @@ from regard.search.hypothesis import Hypothesis, finished
 from regard.search.length_penalty import best_attainable
 from regard.search.step import next_logits
 
-NORMALISED = 1 << 17  # logits exponentiated at once: half a megabyte, which stays in a core's cache
+NORMALISED = 1 << 17  # logits exponentiated at once: half a megabyte, which fits in a core's cache
 
 
 @dataclass(frozen=True)
 class _Beams:
-    """The open hypotheses, the best first; all have come equally far."""
+    """The open hypotheses, best first; all have the same length."""
 
     total_BK: Tensor
     """Log probabilities; minus infinity where there is no hypothesis."""
@@ -43,9 +43,9 @@ class _Beams:
 
 @dataclass(frozen=True)
 class Candidates:
-    """The best extensions of each sentence's open hypotheses, the best first; of a beam of K, 2·K at most.
+    """The best extensions of each sentence's open hypotheses, best first; at most 2·K for a beam of K.
 
-    Those among the best K that end in EOS are finished; the best K that don't stay open.
+    Those among the best K that end in EOS are finished; the best K that do not end stay open.
     """
 
     total_BC: Tensor
@@ -59,7 +59,7 @@ class Candidates:
 
 
 Watch = Callable[[Sequence[int], Candidates], None]
-"""Told at every step which sentences are not yet done, and their candidates."""
+"""Called at every step with the sentences that are not yet done, and their candidates."""
 
 
 @torch.inference_mode()
@@ -74,14 +74,14 @@ def beam_search(
     longest: int | None = None,
     watch: Watch | None = None,
 ) -> list[list[Hypothesis]]:
-    """The n best hypotheses of each sentence, the best first; fewer only where the space has fewer.
+    """Return the n best hypotheses of each sentence, best first; fewer only if fewer exist.
 
-    early_stopping changes how long the search takes, never what it finds. `longest` caps the tokens of any output.
+    early_stopping changes how long the search takes, never its result. `longest` limits the tokens of any output.
     """
     assert 1 <= n_best <= config.beam, "a beam of K finds K hypotheses"
     ends = limits(source_BS, config.extra_length, constraints, longest)
     found: list[list[Hypothesis]] = [[] for _ in ends]
-    counts = [0] * len(ends)  # of finished hypotheses, of which `found` keeps the n best
+    counts = [0] * len(ends)  # number of finished hypotheses, of which `found` keeps the n best
     here = list(range(len(ends)))  # the sentences not yet done
     state = model.start(model.encode(source_BS), max(ends, default=0) + 1)
     beams = _begin(len(here), source_BS.device)
@@ -119,9 +119,10 @@ def beam_search(
 
 
 def normaliser(logits_RV: Tensor) -> Tensor:
-    """log Σ exp of each row. A token's log probability is its logit minus this; no R·V of them need be computed.
+    """Return log Σ exp of each row. A token's log probability is its logit minus this, so no R·V of them are computed.
 
-    A few rows at a time in one place: a second tensor of R·V would cost more in page faults than the arithmetic does.
+    It processes a few rows at a time in one buffer: a second tensor of R·V would cost more in page faults than the
+    arithmetic does.
     """
     R, V = logits_RV.shape
     if R * V <= NORMALISED:
@@ -137,7 +138,7 @@ def normaliser(logits_RV: Tensor) -> Tensor:
 
 
 def _begin(sentences: int, device: torch.device) -> _Beams:
-    """One open hypothesis a sentence: BOS."""
+    """Return one open hypothesis per sentence: BOS."""
     shape = (sentences, 1, 1)
     return _Beams(
         torch.zeros(shape[:2], dtype=torch.float64, device=device),
@@ -149,16 +150,16 @@ def _begin(sentences: int, device: torch.device) -> _Beams:
 def _best(
     logits_RV: Tensor, beams: _Beams, sentences: Sequence[int], ends: Sequence[int], rules: Constraints, width: int
 ) -> Candidates:
-    """The best 2·width extensions of each sentence.
+    """Return the best 2·width extensions of each sentence.
 
-    At most `width` of them end in EOS, one for each parent, so `width` that go on are among them. Of one parent the
-    best width + 1 suffice for the same reason, so top-k on its raw logits finds them.
+    At most `width` of them end in EOS, one for each parent, so they include `width` that do not end. For the same
+    reason the best width + 1 of one parent suffice, so top-k on its raw logits finds them.
     """
     B, K, T = beams.tokens_BKT.shape
     normaliser_R = normaliser(logits_RV)
     forbid(logits_RV, beams.tokens_BKT.view(B * K, T), sentences, ends, rules)
     logit_RC, token_RC = logits_RV.topk(min(width + 1, logits_RV.shape[1]), dim=1)
-    # Never above 0, even by rounding: early stopping rests on it.
+    # Never above 0, even by rounding: early stopping relies on it.
     score_RC = (logit_RC - normaliser_R[:, None]).double().clamp(max=0.0)
     total_BC = (beams.total_BK.view(B * K, 1) + score_RC).view(B, -1)
     parent_C = torch.arange(K, device=logits_RV.device).repeat_interleave(score_RC.shape[1])
@@ -170,7 +171,7 @@ def _best(
 def _finished(
     candidates: Candidates, beams: _Beams, here: Sequence[int], config: DecodeConfig
 ) -> list[tuple[int, Hypothesis]]:
-    """What ends among the best `beam` candidates, with its sentence."""
+    """Return the hypotheses that end among the best `beam` candidates, each with its sentence."""
     width = config.beam
     ending_BK = (candidates.token_BC[:, :width] == EOS) & (candidates.total_BC[:, :width] > -torch.inf)
     number_N, which_N = ending_BK.nonzero(as_tuple=True)
@@ -188,7 +189,7 @@ def _finished(
 
 
 def _open(candidates: Candidates, width: int) -> Candidates:
-    """The best `width` candidates that do not end; where there are fewer, the rest have minus infinity."""
+    """Return the best `width` candidates that do not end; missing ones have minus infinity."""
     ended_BC = candidates.token_BC == EOS
     order_BK = ended_BC.long().sort(dim=1, stable=True).indices[:, :width]
     going = candidates.choose(order_BK)
@@ -198,12 +199,12 @@ def _open(candidates: Candidates, width: int) -> Candidates:
 
 
 def decided(found: Sequence[Hypothesis], n_best: int, best: float, end: int, config: DecodeConfig) -> bool:
-    """Whether the best open log probability can't lead to a better score than the worst of the n best has."""
+    """Return whether no open hypothesis can still exceed the worst score of the n best."""
     return len(found) == n_best and found[-1].score >= best_attainable(best, end + 1, config.alpha, config.penalty)
 
 
 def _extend(beams: _Beams, going: Candidates, keep_B: Tensor) -> tuple[_Beams, Tensor]:
-    """The chosen candidates of the sentences to keep as beams, and which rows of the state they continue."""
+    """Return the chosen candidates of the sentences to keep as beams, and the rows of the state that they continue."""
     K = beams.tokens_BKT.shape[1]
     parent_BK = going.parent_BC[keep_B]
     rows_R = (keep_B[:, None] * K + parent_BK).view(-1)

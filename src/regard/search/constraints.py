@@ -1,7 +1,7 @@
-"""What an output may not be: with banned words, repeated n-grams, anything but a forced prefix or a tree, too long.
+"""Constraints on outputs: banned words, repeated n-grams, forced prefixes, trees, and length limits.
 
 A forbidden token's logit becomes minus infinity after the normaliser of the softmax has been computed, so that the
-score of what remains is still the model's own log probability.
+scores of the other tokens are still the model's own log probabilities.
 
 Shapes: R rows (a hypothesis each), V vocabulary, T target positions so far, W windows of N tokens.
 """
@@ -20,16 +20,16 @@ from regard.search.tree_rule import TreeRule
 
 @dataclass(frozen=True)
 class Constraints:
-    """What every output of a search keeps to."""
+    """The constraints on every output of a search."""
 
     banned: Banned | None = None
     """Words that may not occur."""
     no_repeat: int = 0
-    """No n-gram of this many tokens may occur twice; 0 for no such rule."""
+    """Length of the n-grams that may not occur twice; 0: no such constraint."""
     prefixes: tuple[tuple[int, ...], ...] = ()
-    """What each sentence's output begins with, one for each sentence; or none at all."""
+    """Forced beginning of each sentence's output; empty for none."""
     trees: TreeRule | None = None
-    """Each sentence's output is a tree over its words."""
+    """Restrict each sentence's output to a tree over its words."""
 
     def __post_init__(self) -> None:
         assert not any(EOS in prefix for prefix in self.prefixes), "EOS only ends an output"
@@ -41,9 +41,9 @@ NONE = Constraints()
 def limits(
     source_BS: Tensor, extra_length: int, constraints: Constraints = NONE, longest: int | None = None
 ) -> list[int]:
-    """How many tokens, EOS aside, each output may have: those of its source and so many more (section 6.1).
+    """Return the most tokens, without EOS, of each output: those of its source plus `extra_length` (section 6.1).
 
-    `longest` is what the model can reach at all; a forced prefix and the smallest tree may go beyond the rest.
+    `longest` is the most that the model can write; a forced prefix and the smallest tree may exceed the limit.
     """
     lengths = ((source_BS != PAD).sum(1) - 1).clamp(min=0).tolist()
     allowed = [length + extra_length for length in lengths]
@@ -62,12 +62,12 @@ def forbid(
 ) -> None:
     """Set the logits of forbidden next tokens to minus infinity, in place.
 
-    history: the tokens so far, BOS first. sentences: which sentence each row belongs to; ends: each sentence's limit.
+    history: the tokens so far, BOS first. sentences: the sentence of each row; ends: the limit of each sentence.
     """
     length = history_RT.shape[1] - 1
     forced = _forced(length, sentences, ends, rules)
     kept = {row: logits_RV[row, token].clone() for row, token in forced.items()}
-    logits_RV.narrow(1, NEVER[0], len(NEVER)).fill_(-torch.inf)  # an index of three would cost more than all else here
+    logits_RV.narrow(1, NEVER[0], len(NEVER)).fill_(-torch.inf)  # faster than indexing with three ids
     if rules.banned is not None:
         rules.banned.forbid(logits_RV, history_RT)
     if rules.no_repeat:
@@ -81,7 +81,7 @@ def forbid(
 
 
 def _forced(length: int, sentences: Sequence[int], ends: Sequence[int], rules: Constraints) -> dict[int, int]:
-    """The rows that have no choice, with the token that follows: the next of a prefix, or EOS at the limit."""
+    """Return the rows whose next token is forced, with that token: the next of a prefix, or EOS at the limit."""
     forced = {row: EOS for row, sentence in enumerate(sentences) if length >= ends[sentence]}
     for row, sentence in enumerate(sentences) if rules.prefixes else ():
         if length < len(rules.prefixes[sentence]):

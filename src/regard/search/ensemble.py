@@ -1,4 +1,4 @@
-"""Several models as one: the mean of their probabilities at every step.
+"""An ensemble of models, which averages their probabilities at every step.
 
 Shapes: B sentences, S source positions, T target positions, D the sizes of all models' features together, V vocabulary.
 """
@@ -17,14 +17,14 @@ from regard.model.seq2seq import Attentions, DecoderState, Memory, Seq2Seq
 
 @dataclass(frozen=True)
 class Memories(Memory):
-    """What each model's encoder made of the source; the fields of Memory are the first model's."""
+    """The encoder outputs of all models; the fields of Memory are the first model's."""
 
     parts: tuple[Memory, ...]
 
 
 @dataclass(frozen=True)
 class States:
-    """How far each model's decoder has come."""
+    """The decoder states of all models."""
 
     parts: tuple[DecoderState, ...]
 
@@ -37,12 +37,12 @@ class States:
 
 
 class Ensemble(Seq2Seq):
-    """Models with one vocabulary, whatever their architectures. Its logits are log probabilities: log Σ p_m / M."""
+    """An ensemble of models of any architecture with one vocabulary. Logits are log probabilities: log Σ p_m / M."""
 
     def __init__(self, models: Sequence[Seq2Seq]) -> None:
         super().__init__()
         assert models, "an ensemble has at least one model"
-        self.models: Sequence[Seq2Seq] = nn.ModuleList(models)  # type: ignore[assignment]  # it forgets the kind
+        self.models: Sequence[Seq2Seq] = nn.ModuleList(models)  # type: ignore[assignment]  # untyped
         sizes = {len(model.projection_VD) for model in models}
         if len(sizes) > 1:
             raise UserError(
@@ -55,7 +55,7 @@ class Ensemble(Seq2Seq):
         return Memories(parts[0].encoded_BSD, parts[0].mask_BS, parts)
 
     def features(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:
-        """The features of all models, side by side."""
+        """Return the features of all models, concatenated."""
         return torch.cat([model.features(source_BS, target_BT) for model in self.models], dim=-1)
 
     def logits(self, features: Tensor) -> Tensor:
@@ -81,7 +81,7 @@ class Ensemble(Seq2Seq):
         return _mean([logits for logits, _ in steps]), States(tuple(part for _, part in steps))
 
     def attentions(self, source_BS: Tensor, target_BT: Tensor) -> Attentions:
-        """Those of the first model: layers and heads of different models do not correspond."""
+        """Return those of the first model: layers and heads of different models do not correspond."""
         return self.models[0].attentions(source_BS, target_BT)
 
 

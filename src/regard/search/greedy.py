@@ -1,4 +1,4 @@
-"""Greedy search: the most probable token, step by step. The same as a beam of 1, without its bookkeeping.
+"""Greedy search: the most probable token at each step. The same result as a beam of 1, with less overhead.
 
 Shapes: R rows (a sentence each), T target positions, V vocabulary.
 """
@@ -23,9 +23,9 @@ def greedy_search(
     longest: int | None = None,
     scored: bool = True,
 ) -> list[Hypothesis]:
-    """A hypothesis for each sentence. Of `config` only the length penalty and the limit count.
+    """Return a hypothesis for each sentence. Of `config` only the length penalty and the limit are used.
 
-    What is not `scored` is found sooner: the most probable token is the one with the greatest logit.
+    Without `scored` the search is faster: the most probable token is the one with the greatest logit.
     """
 
     def choose(logits_RV: Tensor, _here: list[int], _before: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""What a hypothesis's log probability is divided by, so that short ones do not always win (section 6.1).
+"""The length penalty, which divides log probabilities so that short hypotheses do not always win (section 6.1).
 
 |Y| counts the tokens of the output and the EOS that ends it, since the log probability has a term for each.
 """
@@ -9,7 +9,7 @@ Penalty = Literal["paper", "average"]
 
 
 def length_penalty(length: int, alpha: float, penalty: Penalty = "paper") -> float:
-    """paper: lp(Y) = ((5 + |Y|) / 6)^α (Wu et al., 2016, equation 14, which the paper takes). average: |Y|^α.
+    """Return lp(Y). paper: ((5 + |Y|) / 6)^α (Wu et al., 2016, equation 14, as in the paper). average: |Y|^α.
 
     Both grow with |Y| when α > 0 and are 1 when α = 0.
     """
@@ -18,12 +18,12 @@ def length_penalty(length: int, alpha: float, penalty: Penalty = "paper") -> flo
 
 
 def normalised(log_probability: float, length: int, alpha: float, penalty: Penalty = "paper") -> float:
-    """The score that hypotheses of different lengths are compared by: log P(Y|X) / lp(Y)."""
+    """Return the score by which hypotheses of different lengths are compared: log P(Y|X) / lp(Y)."""
     return log_probability / length_penalty(length, alpha, penalty)
 
 
 def best_attainable(log_probability: float, longest: int, alpha: float, penalty: Penalty = "paper") -> float:
-    """A score that no continuation of an open hypothesis exceeds, when outputs have at most `longest` tokens with EOS.
+    """Return an upper bound on the score of any continuation of at most `longest` tokens, EOS included.
 
     Proof, for α >= 0. Let s be the log probability so far, s' that of a finished continuation of n <= longest tokens.
     Every further token adds a log probability of at most 0, so s' <= s <= 0. lp grows with length, so

@@ -1,9 +1,9 @@
-"""Beam search for outputs that hold given sequences of tokens: grid beam search (Hokamp and Liu, 2017).
+"""Beam search for outputs that contain required sequences of tokens: grid beam search (Hokamp and Liu, 2017).
 
-A sentence's open hypotheses are kept in banks by how many required tokens they have, K in each, so that one that has
-some of them need not compete with those that have none. Beside the best tokens, the next token of every required
-sequence is tried at every step. An output may end only when it has all of them. Without required sequences this is
-beam search as in beam.py; it is slower, because its banks have different sizes and are kept in lists.
+A sentence's open hypotheses are kept in banks by their number of required tokens, K in each, so that one that has some
+of them need not compete with those that have none. Besides the best tokens, the next token of every required sequence
+is tried at every step. An output may end only when it contains all of them. Without required sequences this is the beam
+search of beam.py; it is slower, because its banks have different sizes and are kept in lists.
 
 Shapes: R open hypotheses of all sentences and banks, T target positions, V vocabulary, N best tokens of a row.
 """
@@ -27,14 +27,14 @@ from regard.search.step import next_logits
 
 @dataclass(frozen=True)
 class _Open:
-    """A hypothesis on its way."""
+    """An open hypothesis."""
 
     sentence: int
     total: float
     tokens: tuple[int, ...]
     scores: tuple[float, ...]
     row: int
-    """Of the state that it continues."""
+    """Row of the state that it continues."""
 
     def followed(self, token: int, score: float) -> "_Open":
         return _Open(self.sentence, self.total + score, (*self.tokens, token), (*self.scores, score), self.row)
@@ -51,7 +51,7 @@ def required_search(
     constraints: Constraints = NONE,
     longest: int | None = None,
 ) -> list[list[Hypothesis]]:
-    """The n best hypotheses of each sentence that hold each of its required sequences, in any order."""
+    """Return the n best hypotheses of each sentence that contain each of its required sequences, in any order."""
     assert 1 <= n_best <= config.beam
     required = [tuple(dict.fromkeys(sequences)) for sequences in required]
     assert all(all(sequences) for sequences in required), "an empty sequence is in every output"
@@ -91,13 +91,13 @@ def _candidates(
     rules: Constraints,
     width: int,
 ) -> list[_Open]:
-    """Every extension that can be among the best `width` of its bank, sentence by sentence."""
+    """Return every extension that can be among the best `width` of its bank, sentence by sentence."""
     normaliser_R1 = normaliser(logits_RV)[:, None]
     history_RT = torch.tensor([[BOS, *one.tokens] for one in opened], device=logits_RV.device)
     forbid(logits_RV, history_RT, [one.sentence for one in opened], ends, rules)
     wanted = [needed(one.tokens, required[one.sentence]) for one in opened]
     score_RV = logits_RV - normaliser_R1
-    most = min(width + 1 + max(map(len, wanted)), logits_RV.shape[1])  # of one row, besides what is needed
+    most = min(width + 1 + max(map(len, wanted)), logits_RV.shape[1])  # per row, besides the needed tokens
     score_RN, token_RN = score_RV.topk(most, dim=1)
     best = [dict(zip(*pair, strict=True)) for pair in zip(token_RN.tolist(), score_RN.tolist(), strict=True)]
     candidates = []
@@ -112,7 +112,7 @@ def _candidates(
 
 
 def _choose(candidates: list[_Open], required: Sequences, width: int) -> tuple[list[_Open], list[_Open]]:
-    """Those that end and those that go on, of the candidates of one sentence."""
+    """Return the candidates of one sentence that end, and those that stay open."""
     banks: dict[int, list[_Open]] = {}
     for candidate in sorted(candidates, key=lambda one: -one.total):  # stable: the better parent first
         tokens = candidate.tokens[:-1] if candidate.tokens[-1] == EOS else candidate.tokens
@@ -125,7 +125,7 @@ def _choose(candidates: list[_Open], required: Sequences, width: int) -> tuple[l
 
 
 def covered(tokens: tuple[int, ...], required: Sequences) -> int:
-    """How many required tokens an output has: those of whole sequences in it, and of the longest it is inside of."""
+    """Return the number of required tokens in an output: of complete sequences, and of the longest begun at its end."""
     met = [sequence for sequence in required if _holds(tokens, sequence)]
     begun = (
         length
@@ -138,7 +138,7 @@ def covered(tokens: tuple[int, ...], required: Sequences) -> int:
 
 
 def needed(tokens: tuple[int, ...], required: Sequences) -> set[int]:
-    """The tokens that would begin or continue a sequence that is not there yet; no other raises what is covered."""
+    """Return the tokens that begin or continue a missing sequence; no other token increases `covered`."""
     return {
         sequence[length]
         for sequence in required

@@ -1,4 +1,4 @@
-"""One output a row, a token at a time, chosen by a function: what greedy search and sampling share.
+"""Decode one output per row, each token chosen by a function: the common part of greedy search and sampling.
 
 Shapes: R rows not yet done, T target positions, V vocabulary.
 """
@@ -17,9 +17,9 @@ from regard.search.hypothesis import Hypothesis, finished, unscored
 from regard.search.step import next_logits
 
 Choose = Callable[[Tensor, list[int], int], Tensor]
-"""From logits_RV, the sentence of each row and the number of tokens before, to the tokens that follow."""
+"""Return the next token of each row, given logits_RV, the sentence of each row and the number of tokens before."""
 
-DROP = 0.25  # of the rows are done before they are dropped: dropping copies the state of all that stay
+DROP = 0.25  # share of finished rows from which they are dropped: dropping copies the state of all others
 
 
 def extend_rows(
@@ -32,7 +32,7 @@ def extend_rows(
     longest: int | None,
     scored: bool = True,
 ) -> list[Hypothesis]:
-    """A hypothesis for each row of the source; if not `scored`, without the softmax that scores alone need."""
+    """Return a hypothesis for each row of the source; if not `scored`, without the softmax that only scores need."""
     ends = limits(source_RS, config.extra_length, constraints, longest)
     found: dict[int, Hypothesis] = {}
     here = list(range(len(ends)))  # the sentence of each row

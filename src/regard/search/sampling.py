@@ -1,7 +1,7 @@
-"""Sampling: tokens drawn from the model's distribution, or from the likely part of it.
+"""Sampling: draw tokens from the model's distribution, or from its most probable part.
 
-Every output has random numbers of its own, one a token, from a seed of its own: what is drawn for a sentence does not
-depend on what else is in its batch.
+Every output has its own seed and uses one random number per token, so a sample does not depend on the rest of its
+batch.
 
 Shapes: R rows (a sample each), T target positions, V vocabulary.
 """
@@ -18,19 +18,19 @@ from regard.search.constraints import NONE, Constraints, limits
 from regard.search.hypothesis import Hypothesis
 from regard.search.rows import extend_rows
 
-TEMPERATURES = 1e-6, 1e6  # beyond which there are no numbers to compute with
+TEMPERATURES = 1e-6, 1e6  # beyond these, numbers overflow or underflow
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """From what to draw."""
+    """The distribution to draw from."""
 
     temperature: float = 1.0
-    """Logits are divided by it: below 1 the likely becomes likelier, towards 0 it is greedy search."""
+    """Divisor of the logits: below 1 probable tokens become more probable; towards 0 sampling becomes greedy search."""
     top_k: int = 0
-    """Only from the k most probable tokens; 0 for all."""
+    """Draw only from the k most probable tokens; 0: from all."""
     top_p: float = 1.0
-    """Only from the fewest most probable tokens that hold this much of the probability (Holtzman et al., 2020)."""
+    """Draw only from the fewest most probable tokens with this total probability (Holtzman et al., 2020)."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -52,7 +52,7 @@ def sample(
     constraints: Constraints = NONE,
     longest: int | None = None,
 ) -> list[Hypothesis]:
-    """A drawn hypothesis for each row. Scores are the model's own log probabilities, whatever was left out in drawing.
+    """Return a sampled hypothesis for each row. Scores are the model's own log probabilities, whatever was excluded.
 
     For several samples of a sentence, repeat its row and give each a seed.
     """
@@ -68,7 +68,7 @@ def sample(
 
 
 def likely(logits_RV: Tensor, sampling: Sampling) -> Tensor:
-    """The probabilities to draw from; what is left out has 0."""
+    """Return the probabilities to draw from; excluded tokens have 0."""
     scaled_RV = logits_RV.double() / sampling.temperature
     if 0 < sampling.top_k < scaled_RV.shape[1]:
         kept_R1 = scaled_RV.topk(sampling.top_k, dim=1).values[:, -1:]
@@ -76,16 +76,16 @@ def likely(logits_RV: Tensor, sampling: Sampling) -> Tensor:
     p_RV = scaled_RV.softmax(dim=1)
     if sampling.top_p < 1:
         sorted_RV, order_RV = p_RV.sort(dim=1, descending=True, stable=True)
-        enough_RV = sorted_RV.cumsum(1) - sorted_RV >= sampling.top_p  # those before have it already
+        enough_RV = sorted_RV.cumsum(1) - sorted_RV >= sampling.top_p  # the tokens before have it already
         p_RV = p_RV.scatter(1, order_RV, sorted_RV.masked_fill(enough_RV, 0.0))
         p_RV = p_RV / p_RV.sum(1, keepdim=True)
     return p_RV
 
 
 def draw(p_RV: Tensor, uniform_R: Tensor) -> Tensor:
-    """A token of each row: the first whose cumulative probability exceeds a uniform number."""
+    """Return a token for each row: the first whose cumulative probability exceeds a uniform number."""
     cumulative_RV = p_RV.cumsum(1)
-    point_R1 = uniform_R[:, None] * cumulative_RV[:, -1:]  # which is 1, but for rounding
+    point_R1 = uniform_R[:, None] * cumulative_RV[:, -1:]  # the total is 1 up to rounding
     token_R = torch.searchsorted(cumulative_RV, point_R1, right=True)[:, 0]
     last_R = (p_RV > 0).long().cumsum(1).argmax(1)  # the last token that can be drawn
     return torch.minimum(token_R, last_R)

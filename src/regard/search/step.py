@@ -1,4 +1,4 @@
-"""One step of a search: the scores of the tokens that may follow, checked to be numbers.
+"""One step of a search: the logits of the next token, checked to be finite.
 
 Shapes: R rows (a hypothesis each), T target positions, V vocabulary.
 """

@@ -1,16 +1,17 @@
-"""Only trees: a rule by which every output is one well-formed tree over exactly the words of its source.
+"""Restrict every output to one well-formed tree over exactly the words of its source.
 
-The tokens are brackets with a label and tags of words, as text/linear_trees.py writes them. What may follow depends on
-the stack of open labels and the words that are left, which are read off the tokens so far, for all rows at once:
+The tokens are brackets with a label and tags of words, as text/linear_trees.py writes them. The allowed next tokens
+depend on the stack of open labels and the words that are left, which are computed from the tokens so far, for all rows
+at once:
 
-- A constituent may be opened while words are left and the tree is not closed, unless there is only just room for the
-  rest of the words and of the brackets; nor more than DEEPEST inside of each other, or MOST_IN_A_ROW with no word
+- A constituent may be opened while words are left and the tree is not closed, if the limit leaves room for more than
+  the remaining words and closing brackets; at most DEEPEST may be nested, and MOST_IN_A_ROW opened without a word
   between them.
-- A word may come while words are left, inside of a constituent.
-- Only the innermost constituent may be closed, when it has a child, and the outermost when no word is left.
-- EOS follows when all is closed, and only then.
+- A word may follow while words are left, inside a constituent.
+- Only the innermost constituent may be closed, if it has a child; the outermost only if no word is left.
+- EOS follows when all constituents are closed, and only then.
 
-So at every step something may follow, and the tree is whole before the limit.
+So at every step some token is allowed, and the tree is complete before the limit.
 
 Shapes: R rows (a hypothesis each), T target positions so far, V vocabulary, K kinds of tokens.
 """
@@ -26,13 +27,13 @@ from regard.config.special_tokens import EOS, PAD
 from regard.errors import UserError
 
 NEVER, OPEN, WORD, CLOSE, END = range(5)
-MOST_IN_A_ROW = 16  # twice what treebanks have
+MOST_IN_A_ROW = 16  # twice the most in treebanks
 DEEPEST = 100
 
 
 @dataclass(frozen=True, eq=False)
 class TreeRule:
-    """What the tokens are, and how many words each sentence has."""
+    """The kinds of the tokens, and the number of words of each sentence."""
 
     kind_V: Tensor
     closing_V: Tensor
@@ -41,7 +42,7 @@ class TreeRule:
 
     @classmethod
     def over(cls, symbols: Sequence[str]) -> Self:
-        """The rule for a vocabulary, from its names by id. A bracket without its counterpart is never used."""
+        """Return the rule for a vocabulary, given its symbols by id. A bracket without a counterpart is never used."""
         numbers = {name: number for number, name in enumerate(symbols)}
         kind, closing = [NEVER] * len(symbols), [PAD] * len(symbols)
         for name, number in numbers.items():
@@ -59,12 +60,12 @@ class TreeRule:
         return cls(torch.tensor(kind), torch.tensor(closing))
 
     def of(self, sentences: Sequence[int]) -> Self:
-        """The rule for some of the sentences."""
+        """Return the rule for some of the sentences."""
         return replace(self, words=tuple(self.words[sentence] for sentence in sentences))
 
     @property
     def least(self) -> list[int]:
-        """How many tokens, EOS aside, the smallest tree of each sentence has."""
+        """Return the number of tokens, without EOS, of the smallest tree of each sentence."""
         return [words + 2 for words in self.words]
 
     def forbid(self, logits_RV: Tensor, history_RT: Tensor, sentences: Sequence[int], ends: Sequence[int]) -> None:

@@ -1,4 +1,4 @@
-"""The mean of a run's last checkpoints (section 6.1), or its best one, as a model of its own."""
+"""Write the mean of a run's last checkpoints (section 6.1), or its best checkpoint, as a model."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,10 +17,10 @@ Warn = Callable[[str], None]
 
 
 def average_run(run: Path, out: Path, last: int | None, warn: Warn) -> list[int]:
-    """Write the mean of the last checkpoints of a run, or of all if there are fewer, to `out`; returns their steps.
+    """Write the mean of a run's last checkpoints, or of all if there are fewer, to `out`; return their steps.
 
-    Of a run with a moving average, the mean of the moving averages at these checkpoints. Without `last` the model is
-    the one that training writes at its end: the mean of train.average_last, or the last moving average.
+    If the run has a moving average, it is the mean of the moving averages at these checkpoints. Without `last` it is
+    the model that training writes at its end: the mean of train.average_last checkpoints, or the last moving average.
     """
     config, checkpoints = read(run / RUN), run / CHECKPOINTS
     moving = config.train.moving_average is not None
@@ -38,12 +38,12 @@ def average_run(run: Path, out: Path, last: int | None, warn: Warn) -> list[int]
 
 
 def final_count(config: Config) -> int:
-    """How many of the last checkpoints are in the model that training writes: of moving averages the last alone."""
+    """Return how many last checkpoints the final model averages; 1 if the run has a moving average."""
     return config.train.average_last if config.train.moving_average is None else 1
 
 
 def best_of_run(run: Path, out: Path, warn: Warn) -> int:
-    """Write the checkpoint that was the best at its validation to `out`; returns its step."""
+    """Write the checkpoint that was the best at its validation to `out`; return its step."""
     config, checkpoints = read(run / RUN), run / CHECKPOINTS
     newest = checkpoint.newest(checkpoints, warn)
     best = None if newest is None else newest.progress.best_step

@@ -1,4 +1,4 @@
-"""The model card: what a model was made of, in words, inside its folder."""
+"""Write the model card: a description of a model's data, settings and figures in its folder."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from regard.train.log import records
 
 
 def card(config: Config, data: Prepared, mean_of: list[int], log: Path) -> str:
-    """Data, settings and validation figures of a trained model, as Markdown."""
+    """Return the model card of a trained model as Markdown: data, settings and validation figures."""
     source, target = (code or "?" for code in data.languages)
     pairs = sum(len(split) for split in data.train)
     vocabulary = f"{config.model.vocabulary:,} subwords"

@@ -1,9 +1,9 @@
-"""Checkpoints: a saved model plus all that the next step depends on. Whole or absent; the newest valid one counts.
+"""Checkpoints: a saved model plus all state that the next step depends on, written atomically.
 
-`checkpoints/step-00001000/` holds what a model's folder holds, so that anything can load it, and besides
-`training.safetensors` (Adam's moments, the moving average), `training.json` (where the run is; versions, machine and
-threads) and `run.toml` (all settings). Random numbers need no record: each batch's are a function of the run's seed and
-the batch's place.
+A run resumes from the newest valid checkpoint. `checkpoints/step-00001000/` is a model's folder, which anything can
+load, with three more files: `training.safetensors` (Adam's moments, the moving average), `training.json` (the run's
+progress; versions, machine and threads) and `run.toml` (all settings). Random states are not saved: the random numbers
+of each batch are a function of the run's seed and the batch's position.
 """
 
 import errno
@@ -35,40 +35,40 @@ from regard.saved.folder import write_model
 from regard.saved.saved_model import WEIGHTS, SavedModel
 from regard.train.run import record
 
-SPARE = 16 << 20  # bytes of room beyond what is known to be needed
+SPARE = 16 << 20  # bytes of disk space to leave free beyond the known need
 TENSORS, PROGRESS = "training.safetensors", "training.json"
-AVERAGE = "average."  # what the moving average's tensors are called by, before the weights' names
+AVERAGE = "average."  # prefix of the names of the moving average's tensors
 NAME = re.compile(r"step-(\d{8,})")
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run is. Everything in it is plain numbers."""
+    """The progress of a run, as plain numbers."""
 
     step: int = 0
     updates: int = 0
-    """Steps whose gradient was finite, so that the weights moved."""
+    """Number of steps with a finite gradient, which updated the weights."""
     position: Position = START
     tokens: int = 0
-    """Source and target tokens seen."""
+    """Number of source and target tokens seen."""
     seconds: float = 0.0
-    """Spent training, over all processes that carried the run in turn."""
+    """Training time, summed over all processes that resumed the run in turn."""
     bad: int = 0
-    """Steps in a row that were skipped."""
+    """Number of skipped steps in a row."""
     best_step: int | None = None
-    """Of the checkpoint that was the best at its validation."""
+    """Step of the checkpoint that was the best at its validation."""
     best_loss: float | None = None
     best_bleu: float | None = None
     stale: int = 0
-    """Validations in a row that were not the best so far."""
+    """Number of validations in a row without a new best."""
     owed: bool = False
-    """Whether this step's validation is still to come: whoever stops a run should not have to wait for it."""
+    """Whether this step's validation is still due; a stopped run defers it, so that stopping is quick."""
     window: dict[str, float] = field(default_factory=dict)
     """Sums since the last line of the log."""
     data: str = ""
     """Checksum of the data's manifest."""
     environment: dict[str, str | int] = field(default_factory=dict)
-    """What else decides the bits; see environment.py."""
+    """What else determines the bits of the result; see environment.py."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def folder(checkpoints: Path, step: int) -> Path:
 
 
 def steps(checkpoints: Path) -> list[int]:
-    """The steps that have a checkpoint, oldest first."""
+    """Return the steps that have a checkpoint, oldest first."""
     found = (NAME.fullmatch(path.name) for path in checkpoints.iterdir()) if checkpoints.is_dir() else ()
     return sorted(int(match[1]) for match in found if match)
 
@@ -96,11 +96,11 @@ def save(
     saved: SavedModel,
     config: Config,
 ) -> Path:
-    """Write a checkpoint. If the disk is full, what was there stays, and the error says what to do."""
+    """Write a checkpoint. If the disk is full, existing checkpoints stay, and the error names the remedy."""
     path = folder(checkpoints, progress.step)
     need = sum(tensor.numel() * tensor.element_size() for tensor in (*weights.values(), *tensors.values()))
     with disk_room(path, checkpoints, need):
-        checkpoints.mkdir(exist_ok=True)  # but not the run's folder, if that was removed under way
+        checkpoints.mkdir(exist_ok=True)  # but not the run's folder, which may have been removed meanwhile
         with whole_directory(path, replace=True) as temporary:
             write_model(temporary, saved, weights)
             save_file({name: tensor.contiguous().cpu() for name, tensor in tensors.items()}, temporary / TENSORS)
@@ -111,7 +111,7 @@ def save(
 
 @contextmanager
 def disk_room(path: Path, checkpoints: Path, need: int = 0) -> Iterator[None]:
-    """Refuse to begin without `need` bytes of room, and turn a disk that fails under way into a sentence."""
+    """Require `need` bytes of free disk space, and convert disk errors during the block to a one-sentence failure."""
     try:
         free = shutil.disk_usage(checkpoints if checkpoints.exists() else checkpoints.parent).free
         if free < need + SPARE:
@@ -127,7 +127,7 @@ def disk_room(path: Path, checkpoints: Path, need: int = 0) -> Iterator[None]:
 
 
 def load(path: Path) -> Checkpoint:
-    """Read a checkpoint; a part that is changed, missing or can't be read is a UserError."""
+    """Load a checkpoint; raise UserError if a file is changed, missing or unreadable."""
     try:
         check_manifest(path)
         values = read_json(path / PROGRESS)
@@ -142,7 +142,7 @@ def load(path: Path) -> Checkpoint:
 
 
 def newest(checkpoints: Path, warn: Callable[[str], None]) -> Checkpoint | None:
-    """The newest valid checkpoint; those that are not valid are reported and passed over."""
+    """Return the newest valid checkpoint; invalid ones are reported and skipped."""
     present = steps(checkpoints)
     for step in reversed(present):
         try:
@@ -155,7 +155,7 @@ def newest(checkpoints: Path, warn: Callable[[str], None]) -> Checkpoint | None:
 
 
 def prune(checkpoints: Path, keep: set[int]) -> None:
-    """Remove all checkpoints but these. A removal that is cut short leaves nothing that looks like a checkpoint."""
+    """Remove all checkpoints but these. An interrupted removal leaves nothing that looks like a checkpoint."""
     for step in set(steps(checkpoints)) - keep:
         path = folder(checkpoints, step)
         path.rename(path.with_name(f".{path.name}.removed"))
@@ -163,9 +163,9 @@ def prune(checkpoints: Path, keep: set[int]) -> None:
 
 
 def mend(checkpoints: Path) -> None:
-    """Put back what a killed process had moved aside, and remove what it left half written or half removed.
+    """Restore what a killed process had moved aside, and delete what it left half written or half removed.
 
-    Only for the process that holds the run's lock: another's work under way looks the same.
+    Call it only with the run's lock held: another process's unfinished work looks the same.
     """
     for path in replaced_in(checkpoints):
         restore_directory(path)
@@ -181,9 +181,9 @@ def _clear(checkpoints: Path) -> None:
 def mean(
     checkpoints: Path, chosen: list[int], warn: Callable[[str], None], *, moving: bool = False
 ) -> tuple[dict[str, Tensor], list[int]]:
-    """The mean of the weights of these steps (section 6.1), or of their moving averages, summed in float64.
+    """Return the mean of the weights of these steps (section 6.1), or of their moving averages, summed in float64.
 
-    Also the steps that are in it: those that are not valid are reported and passed over.
+    Also return the steps that it includes: invalid checkpoints are reported and skipped.
     """
     total: dict[str, Tensor] = {}
     used: list[int] = []
@@ -208,9 +208,9 @@ def _moving_average(path: Path) -> dict[str, Tensor]:
 
 
 def last_regular(checkpoints: Path, every: int, count: int) -> list[int]:
-    """The last `count` checkpoints that the schedule asked for, and the newest, wherever it falls.
+    """Return the last `count` regular checkpoints of the schedule, and the newest, regular or not.
 
-    Others were added by interruptions: how often a run was interrupted does not change the mean at its end.
+    The others come from interruptions: how often a run was interrupted does not change the mean at its end.
     """
     present = steps(checkpoints)
     return [step for step in present if step % every == 0 or step == present[-1]][-count:]

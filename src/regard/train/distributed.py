@@ -1,4 +1,4 @@
-"""One process or many: who we are among those that torchrun started, and how the model is spread over them."""
+"""Distributed training: join the processes that torchrun started, and replicate or shard the model over them."""
 
 import gc
 import os
@@ -22,12 +22,12 @@ from regard.model.seq2seq import Layer
 if TYPE_CHECKING:
     from torch.distributed.tensor import DTensor
 
-TIMEOUT = timedelta(hours=2)  # how long a process waits for the others before it takes them for lost
+TIMEOUT = timedelta(hours=2)  # how long a process waits for the others before it considers them lost
 
 
 @dataclass(frozen=True)
 class World:
-    """This process among all."""
+    """This process's place among all processes of the run."""
 
     rank: int
     size: int
@@ -35,11 +35,11 @@ class World:
 
     @property
     def first(self) -> bool:
-        """Whether this process is the one that writes."""
+        """Return whether this process is the one that writes files."""
         return self.rank == 0
 
     def total(self, values: list[float]) -> list[float]:
-        """The sum over all processes of each value."""
+        """Return the sum of each value over all processes."""
         if self.size == 1:
             return values
         tensor = torch.tensor(values, dtype=torch.float64, device=self.device)
@@ -47,20 +47,20 @@ class World:
         return tensor.tolist()
 
     def joined(self, values: list[int]) -> list[int]:
-        """The values of all processes, those of the first before those of the second, and so on."""
+        """Return the concatenated values of all processes, in order of rank."""
         counts = [int(count) for count in self.total([len(values) * (rank == self.rank) for rank in range(self.size)])]
         before, after = sum(counts[: self.rank]), sum(counts[self.rank + 1 :])
         return [int(value) for value in self.total([*[0.0] * before, *map(float, values), *[0.0] * after])]
 
     def wait(self) -> None:
-        """Until all have come this far."""
+        """Wait until all processes have reached this point."""
         if self.size > 1:
             dist.barrier()
 
 
 @contextmanager
 def join() -> Iterator[World]:
-    """Take part in what torchrun started, or be alone: gloo on CPUs, NCCL on GPUs."""
+    """Join the processes that torchrun started, if any: gloo on CPUs, NCCL on GPUs."""
     try:
         rank, size, local = (int(os.environ.get(name, default)) for name, default in _PLACE.items())
     except ValueError:
@@ -75,8 +75,8 @@ def join() -> Iterator[World]:
     if size == 1:
         yield World(0, 1, device)
         return
-    import_module("torch.distributed.fsdp")  # before there is a group, which it would keep hold of
-    # When torchrun starts all of us again after a loss, nobody may find the addresses of those who are gone.
+    import_module("torch.distributed.fsdp")  # before there is a process group, to which it would keep a reference
+    # When torchrun restarts all processes after a loss, none may find the addresses of the previous ones.
     store, rank, size = next(rendezvous("env://", timeout=TIMEOUT))
     store = PrefixStore(f"start {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
     backend = "nccl" if device.type == "cuda" else "gloo"
@@ -87,14 +87,14 @@ def join() -> Iterator[World]:
         _let_go(error)
         raise
     finally:
-        # Whoever holds the group last ends its threads. A model must not: it would wait for them while it keeps Python
-        # to itself, and they for Python, to let go of their last tensors.
+        # The last reference to the process group joins its threads. If a model held it, joining them with the GIL held
+        # would deadlock: they need the GIL to release their last tensors.
         gc.collect()
         dist.destroy_process_group()
 
 
 def _let_go(error: BaseException | None) -> None:
-    """Clear what the calls that an exception ended still hold: a model, among other things."""
+    """Clear the frames of an exception, which still hold the model and other objects."""
     while error is not None:
         traceback.clear_frames(error.__traceback__)
         error = error.__cause__ or error.__context__
@@ -104,16 +104,16 @@ _PLACE = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0"}
 
 
 def spread(objective: nn.Module, world: World, sharding: str) -> nn.Module:
-    """The same objective on the device, over all processes; its gradients are the mean of theirs."""
+    """Return the objective on the device, replicated or sharded over all processes, whose gradients are averaged."""
     if world.size == 1 or sharding == "ddp":
-        objective.to(world.device)  # FSDP moves one layer after the other, since all of them together may not fit
+        objective.to(world.device)  # FSDP moves one layer after the other, since all together may not fit
     if world.size == 1:
         return objective
     if sharding == "ddp":
         wrapped = DistributedDataParallel(objective, gradient_as_bucket_view=True)
-        wrapped.broadcast_buffers = False  # they are tables, the same everywhere: none need be sent before every step
+        wrapped.broadcast_buffers = False  # buffers are constant tables, so they need not be sent every step
         return wrapped
-    from torch.distributed.fsdp import (  # noqa: PLC0415  # half a second and 40 MB, which few need
+    from torch.distributed.fsdp import (  # noqa: PLC0415  # takes half a second and 40 MB
         fully_shard,
         register_fsdp_forward_method,
     )
@@ -129,20 +129,21 @@ def spread(objective: nn.Module, world: World, sharding: str) -> nn.Module:
 
 
 def whole(tensor: Tensor) -> Tensor:
-    """All of a tensor that may be divided among processes. All of them must ask."""
+    """Return a tensor that may be sharded as a whole. A collective call: all processes must make it."""
     together: Tensor = tensor.full_tensor() if _divided(tensor) else tensor
     return together
 
 
 def _divided(tensor: Any) -> TypeGuard["DTensor"]:
-    """Whether each process has a part of it: then torch.distributed.tensor has been imported."""
+    """Return whether a tensor is sharded; torch.distributed.tensor has then been imported."""
     return hasattr(tensor, "full_tensor")
 
 
 def gathered(tensors: Mapping[str, Tensor], world: World) -> dict[str, Tensor]:
-    """Whole tensors by name, on the CPU, for the first process; none for the others, though all of them must ask.
+    """Return whole tensors by name, on the CPU, in the first process, and an empty dict in the others.
 
-    One after the other: all of them together may not fit where they are.
+    A collective call: all processes must make it. Tensors are gathered one after the other: all together may not fit on
+    the device.
     """
     found = {}
     for name, tensor in tensors.items():
@@ -153,7 +154,7 @@ def gathered(tensors: Mapping[str, Tensor], world: World) -> dict[str, Tensor]:
 
 
 def fill(parameters: Mapping[str, Tensor], values: Mapping[str, Tensor]) -> None:
-    """Copy values into tensors; either may be divided. All processes must ask."""
+    """Copy values into tensors; either may be sharded. A collective call: all processes must make it."""
     with torch.no_grad():
         for name, tensor in parameters.items():
             value = whole(values[name]).to(tensor.device, tensor.dtype)

@@ -1,4 +1,4 @@
-"""What decides a run's bits besides its settings: recorded in every checkpoint, and compared when a run goes on."""
+"""Everything besides the settings that determines a run's bits: recorded in checkpoints, compared on resuming."""
 
 import platform
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ CPU = Path("/proc/cpuinfo")
 
 
 def environment(world: World) -> dict[str, str | int]:
-    """Versions, machine, threads and processes of this run."""
+    """Return the versions, machine, threads and processes of this run."""
     cuda = world.device.type == "cuda"
     return {
         "regard": __version__,
@@ -29,12 +29,12 @@ def environment(world: World) -> dict[str, str | int]:
 def differences(
     before: Mapping[str, str | int], now: Mapping[str, str | int]
 ) -> dict[str, tuple[str | int, str | int]]:
-    """What changed: by name, before and now. What an earlier version did not record is not compared."""
+    """Return the changed entries by name, as (before, now). Entries that were not recorded before are skipped."""
     return {name: (before[name], now[name]) for name in now if name in before and before[name] != now[name]}
 
 
 def _processor() -> str:
-    """The name of the CPU, as far as the system tells it."""
+    """Return the name of the CPU, as far as the system reports it."""
     try:
         lines = CPU.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""What a run's folder tells of it: one summary, and the curves."""
+"""Read the history of a run from its folder: a summary and its curves."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ NEEDED = {"nll", "loss", "epoch", "tokens", "tokens_per_second", "memory_mb", "s
 
 
 def read_history(run: Path) -> dict[str, Any]:
-    """`summary` (figures), `training` and `validation` (steps and losses to draw) of a run."""
+    """Return the `summary` (figures), `training` and `validation` (steps and losses to plot) of a run."""
     if not (run / LOG).is_file():
         raise UserError(f"{run}: not the folder of a training run (no {LOG})")
     config = read(run / RUN)
@@ -43,13 +43,13 @@ def read_history(run: Path) -> dict[str, Any]:
 
 
 def validation_figures(record: Record) -> dict[str, Any]:
-    """What a validation found, with the signatures of scores."""
+    """Return the figures of a validation, with the signatures of scores."""
     kept = {key: value for key, value in record.items() if isinstance(value, float) or key.endswith("_signature")}
     return {f"validation_{key}": value for key, value in kept.items()}
 
 
 def _differences(config: Config) -> list[str]:
-    """What the run changed from the paper's base, briefly."""
+    """Return the settings in which a run differs from the paper's base, briefly."""
     base, given = Config(), list[str]()
     for section in ("model", "train"):
         theirs, ours = getattr(base, section).model_dump(), getattr(config, section).model_dump()

@@ -1,4 +1,4 @@
-"""Signals that ask a run to stop: it finishes the step, saves and leaves."""
+"""Handle signals that ask a run to stop: it finishes the current step, saves and exits."""
 
 import signal
 import threading
@@ -8,11 +8,11 @@ from types import FrameType
 
 from regard.errors import Interrupted
 
-REQUEUE = 75  # what schedulers take for "start me again" (sysexits' EX_TEMPFAIL)
+REQUEUE = 75  # the exit code by which schedulers restart a job (sysexits' EX_TEMPFAIL)
 
 
 class Asked:
-    """Which signal has asked, if any."""
+    """The signal received, if any."""
 
     def __init__(self) -> None:
         self.signal: int | None = None
@@ -22,7 +22,7 @@ class Asked:
 
     @property
     def code(self) -> int:
-        """130 after Ctrl-C; 75 when the system asked and may start the run again."""
+        """Return the exit code: 130 after Ctrl-C; 75 when the system asked for the stop and may start the run again."""
         return 130 if self.signal == signal.SIGINT else REQUEUE
 
 
@@ -31,9 +31,9 @@ _LISTENING: list[Asked] = []
 
 @contextmanager
 def listening() -> Iterator[Asked]:
-    """Note SIGTERM, SIGUSR1 and the first Ctrl-C; a second Ctrl-C interrupts at once.
+    """Record SIGTERM, SIGUSR1 and the first Ctrl-C; a second Ctrl-C interrupts at once.
 
-    Who listens around another that listens hears all that it hears.
+    Nested listeners all receive the signal.
     """
     asked = Asked()
     if threading.current_thread() is not threading.main_thread():
@@ -58,7 +58,7 @@ def listening() -> Iterator[Asked]:
 
 @contextmanager
 def stoppable(place: object) -> Iterator[None]:
-    """Leave at once, with a sentence and the code for a new start, when asked to while nobody listens to signals.
+    """Exit at once on SIGTERM or SIGUSR1, with a message and the exit code for a restart, while no step is running.
 
     That is before a run's first step and after its last: there is nothing to save.
     """

@@ -1,4 +1,4 @@
-"""Pairs that are too long to train on: left out, counted by corpus, and told."""
+"""Leave out pairs that are too long to train on; count and report them by corpus."""
 
 from collections.abc import Callable
 
@@ -10,12 +10,12 @@ from regard.errors import UserError
 
 
 def longest(model: ModelConfig) -> int | None:
-    """How many tokens, EOS counted, a model with learned positions can read; None: any number."""
+    """Return how many tokens, EOS included, a model with learned positions can read; None if there is no limit."""
     return model.position_limit
 
 
 def check_lengths(config: Config, data: Prepared, batches: Batches) -> dict[str, TooLong]:
-    """The corpora with pairs that are left out, by name; a validation set of which no pair is left is a UserError."""
+    """Return the pairs left out, by corpus; raise UserError if no pair of the validation set is left."""
     limit = longest(config.model)
     found = {split.name: left for split, left in zip(data.report.train, batches.too_long, strict=True)}
     if data.valid is not None and limit is not None:
@@ -29,7 +29,7 @@ def check_lengths(config: Config, data: Prepared, batches: Batches) -> dict[str,
 
 
 def tell(found: dict[str, TooLong], config: Config, warn: Callable[[str], None]) -> None:
-    """One sentence for each corpus with pairs that are left out."""
+    """Warn, in one sentence per corpus, of pairs that are left out."""
     limit = longest(config.model)
     for name, left in found.items():
         keys = [("train.batch_tokens", config.train.batch_tokens)] * (name != "valid")

@@ -1,4 +1,4 @@
-"""The log of a run: one JSON object a line, the truth that tables and plots are made from."""
+"""The log of a run: one JSON object per line, from which all tables and plots are made."""
 
 import json
 import math
@@ -15,10 +15,10 @@ Record = dict[str, Any]
 
 
 class Log:
-    """Appends to log.jsonl. A record belongs to a step; a resumed run takes back those after its checkpoint."""
+    """Append records to log.jsonl. Each belongs to a step; a resumed run removes those after its checkpoint."""
 
     def __init__(self, path: Path, step: int, *, owed: bool = False) -> None:
-        """Go on after `step`: what was logged beyond it, and a validation that is owed, will be logged again."""
+        """Open the log at `step`; remove later records, and a validation that is `owed`, which will be logged again."""
         if path.exists():
             again = (step, "validation") if owed else None
             kept = [
@@ -41,7 +41,7 @@ class Log:
             self._file.flush()
 
     def sync(self) -> None:
-        """Until here it survives a power cut."""
+        """Flush the log to disk, so that it survives a power cut."""
         with self._disk():
             os.fsync(self._file.fileno())
 
@@ -53,7 +53,7 @@ class Log:
             raise Failed(f"{self._file.name}: {error.strerror}; make room, and run the same command again") from error
 
     def close(self) -> None:
-        with suppress(OSError):  # what a full disk refused was told already
+        with suppress(OSError):  # an error of a full disk was reported already
             self._file.close()
 
 
@@ -62,7 +62,7 @@ def _is_no_number(value: object) -> bool:
 
 
 def records(path: Path) -> Iterator[Record]:
-    """The records of a log; a last line that a killed process left half written is passed over."""
+    """Yield the records of a log; a last line that a killed process left incomplete is skipped."""
     with path.open(encoding="utf-8", errors="replace") as file:
         for line in file:
             try:

@@ -1,4 +1,4 @@
-"""Training: step after step until the last, with nothing lost on the way."""
+"""The training loop, with checkpoints from which an interrupted run resumes exactly."""
 
 import math
 import resource
@@ -46,24 +46,24 @@ from regard.train.run import (
 from regard.train.step import Trainer, Update, knows_bf16
 from regard.train.validation import Validator, check_validation, validation_losses
 
-DIVERGED = 10  # times the loss of a uniform guess, which no model that can still learn comes near
+DIVERGED = 10  # times the loss of a uniform guess, far above that of any model that can still learn
 
 
 class Observer(Protocol):
-    """Who watches a run: a terminal, a test."""
+    """Receives the progress of a run, such as a terminal or a test."""
 
     def step(self, number: int, update: Update) -> None:
-        """After every step."""
+        """Called after every step."""
 
     def record(self, record: Record) -> None:
-        """With every line of the log."""
+        """Called with every line of the log."""
 
     def warn(self, sentence: str) -> None:
-        """When something is not as it should be but the run goes on."""
+        """Called with a warning; the run continues."""
 
 
 class Silence:
-    """Nobody watches."""
+    """An observer that does nothing."""
 
     def step(self, number: int, update: Update) -> None: ...
     def record(self, record: Record) -> None: ...
@@ -80,13 +80,13 @@ def train(
     observer: Observer | None = None,
     fresh: bool = False,
 ) -> Path:
-    """Train the model that `config` describes (see run.settle) until its last step; returns the folder of the model.
+    """Train the model that `config` describes (see run.settle) until its last step; return the folder of the model.
 
-    A run that was stopped or killed goes on from its newest valid checkpoint and ends with the same bits as one that
-    was not. `weights` are an existing model's, to fine-tune. `validator` is asked for figures of the model at every
+    A run that was stopped or killed resumes from its newest valid checkpoint and ends with the same bits as one that
+    was not. `weights` are those of an existing model to fine-tune. `validator` returns figures of the model at every
     checkpoint; they are logged beside loss and perplexity.
     """
-    with join() as world:  # nothing of the run may be left when it ends, so the run is a call of its own
+    with join() as world:  # a call of its own, so that no local keeps the run alive
         return _trained(world, config, data, out, weights, validator, observer or Silence(), fresh=fresh)
 
 
@@ -123,7 +123,7 @@ def _trained(
 
 
 def _agree(world: World, claim: Callable[[], Mapping[str, object]]) -> Mapping[str, object]:
-    """Let the first process look; if it refuses, all of them end, and it alone says why."""
+    """Run `claim` on the first process; if it fails, all processes stop, and only the first reports why."""
     changes: Mapping[str, object] = {}
     refusal: Exception | None = None
     if world.first:
@@ -137,7 +137,7 @@ def _agree(world: World, claim: Callable[[], Mapping[str, object]]) -> Mapping[s
 
 
 class _Run:
-    """A run under way on one process."""
+    """A run in progress on one process."""
 
     def __init__(
         self,
@@ -165,7 +165,7 @@ class _Run:
         self.log: Log | None = None
 
     def resume(self, weights: Mapping[str, Tensor] | None, changes: Mapping[str, object]) -> None:
-        """Go on where the newest valid checkpoint stands, or begin."""
+        """Resume from the newest valid checkpoint, or start the run."""
         if self.config.train.precision == "bf16" and not knows_bf16(self.world.device):
             self.observer.warn(
                 "train.precision=bf16: this processor has no bfloat16 instructions, so steps take many times as long "
@@ -192,7 +192,7 @@ class _Run:
         self._record({**started, **left_out, **changes})
 
     def _restore(self, found: checkpoint.Checkpoint) -> Mapping[str, object]:
-        """Take over a checkpoint of this run. Returns what of the environment changed since, which is told, too."""
+        """Restore a checkpoint of this run; warn of, and return, what changed in the environment since."""
         path = checkpoint.folder(self.checkpoints, found.progress.step)
         check_own(path, self.config)
         if found.progress.data != self.progress.data:
@@ -214,7 +214,7 @@ class _Run:
         return {f"environment.{name}": change for name, change in changes.items()}
 
     def go(self) -> None:
-        """The training loop."""
+        """Run the training loop."""
         settings, world = self.config.train, self.world
         group = settings.accumulate * world.size
         steps = self.batches.steps(self.progress.position, group=group, rank=world.rank, world=world.size)
@@ -246,7 +246,7 @@ class _Run:
             self._record({"event": "early stop", "stale": self.progress.stale, "best_step": self.progress.best_step})
 
     def finish(self) -> Path:
-        """Write the model that is used: the mean of the last checkpoints (section 6.1), moving average or the best."""
+        """Write the final model: the mean of the last checkpoints (section 6.1), the moving average or the best one."""
         path, settings = self.out / MODEL, self.config.train
         moving = settings.moving_average is not None
         if self.world.first:
@@ -267,7 +267,7 @@ class _Run:
 
     @contextmanager
     def lost_others_told(self) -> Iterator[None]:
-        """Turn what gloo or NCCL says when another process is gone into a sentence."""
+        """Convert an error of gloo or NCCL about a lost process to a one-sentence failure."""
         try:
             yield
         except RuntimeError as error:
@@ -280,7 +280,7 @@ class _Run:
             ) from error
 
     def _account(self, step: Step, update: Update, seconds: float) -> None:
-        """Add what a step did to where the run is; stop when too many in a row were not finite."""
+        """Add a step's figures to the progress; stop the run after too many steps in a row that were not finite."""
         now, taken = self.progress, update.taken
         sums = {"steps": 1.0, "seconds": seconds, "seen": float(step.source_tokens + step.target_tokens)}
         if taken:
@@ -298,7 +298,7 @@ class _Run:
         )
         if not taken:
             numbers = self.world.joined([number for batch in step.batches for pair in batch.pairs for number in pair])
-            pairs = list(zip(numbers[::2], numbers[1::2], strict=True))  # of all processes: corpus and number
+            pairs = list(zip(numbers[::2], numbers[1::2], strict=True))  # (corpus, number) of all processes
             skipped = {"event": "skipped", "loss": str(update.loss), "norm": str(update.norm)}
             self._record({**skipped, "position": step.position, "pairs": pairs})
             self.observer.warn(f"step {now.step + 1}: loss or gradient is not finite; the batch is skipped")
@@ -329,9 +329,9 @@ class _Run:
             self._check_divergence("training loss", nll)
 
     def _check_divergence(self, what: str, nll: float) -> None:
-        """Stop a run that has become far worse than a model that gives every token the same probability."""
+        """Stop a run whose loss is far above that of a uniform distribution over the vocabulary."""
         uniform = math.log(self.config.model.vocabulary)
-        if not nll <= DIVERGED * uniform:  # which is true of what is no number, too
+        if not nll <= DIVERGED * uniform:  # also true of NaN
             last = checkpoint.steps(self.checkpoints)
             kept = f"the checkpoint of step {last[-1]} is intact" if last else "there is no checkpoint yet"
             raise Failed(
@@ -341,7 +341,7 @@ class _Run:
             )
 
     def _validate(self) -> None:
-        """Loss and perplexity on the validation set, and whatever else was asked for."""
+        """Compute and log loss and perplexity on the validation set, and the figures of the validator."""
         if self.data.valid is None or len(self.data.valid) == 0:
             return
         settings, now = self.config.train, self.progress
@@ -353,7 +353,7 @@ class _Run:
         if self.validator is not None and self.world.first:
             figures = dict(self.validator(objective.model))
         found = (loss, nll, float(figures.get("bleu", 0.0)))
-        # The others wait here, and take the first one's word: what is best, and so when to stop, is the same for all.
+        # The other processes wait here for the first one's figures, so that all agree on the best and on when to stop.
         loss, nll, bleu = self.world.total([value if self.world.first else 0.0 for value in found])
         if settings.best == "bleu":
             better = now.best_bleu is None or bleu > now.best_bleu
@@ -368,7 +368,7 @@ class _Run:
         perplexity = math.exp(min(nll, 700.0))
         record = {"event": "validation", "loss": loss, "nll": nll, "perplexity": perplexity, "best": better}
         self._record({**record, **figures})
-        if now.step >= settings.steps:  # a bad one on the way may pass; the run's result may not be bad
+        if now.step >= settings.steps:  # a bad validation may pass on the way, but not at the end
             self._check_divergence("validation loss", nll)
 
     def _stale(self) -> bool:
@@ -376,7 +376,7 @@ class _Run:
         return patience is not None and self.progress.stale >= patience
 
     def _save(self) -> None:
-        """Write a checkpoint; only then may older ones go."""
+        """Write a checkpoint, then remove older ones."""
         weights, tensors = self.trainer.weights(), self.trainer.tensors()
         if self.log is not None:
             self.log.sync()
@@ -397,7 +397,7 @@ class _Run:
 
 
 def _memory_mb(device: torch.device) -> float:
-    """The most that this process has held."""
+    """Return the peak memory of this process in MiB."""
     if device.type == "cuda":
         return round(torch.cuda.max_memory_allocated(device) / 2**20, 1)
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)

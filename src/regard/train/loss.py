@@ -1,4 +1,4 @@
-"""The loss over features: projection, label smoothing (section 5.4) and cross-entropy in one step, by a few rows.
+"""The loss: projection, label smoothing (section 5.4) and cross-entropy fused, a few rows at a time.
 
 Shapes: N positions of all sentences, R of them at a time, D = d_model, V vocabulary.
 """
@@ -14,7 +14,7 @@ from torch.autograd.function import once_differentiable
 from regard.config.special_tokens import PAD
 from regard.model.kernels.linear import training_linear
 
-# Scores held at once. On a CPU they should stay in its cache between the matrix products; a GPU wants large products.
+# Scores held at once. On a CPU they should stay in cache between the matrix products; a GPU needs large ones.
 CPU_SCORES, GPU_SCORES = 1 << 22, 1 << 26
 
 
@@ -23,7 +23,7 @@ class Loss:
     """Sums over the tokens that are not padding, so that batches of any sizes can be added and divided once."""
 
     smoothed: Tensor
-    """Cross-entropy against the smoothed labels: what training minimises. Can be differentiated."""
+    """Cross-entropy against the smoothed labels, which training minimises. Differentiable."""
     nll: Tensor
     """Negative log-likelihood of the tokens themselves: perplexity is exp(nll / tokens). Not differentiable."""
     tokens: int
@@ -40,11 +40,11 @@ class _Sums:
 def smoothed_cross_entropy(
     features: Tensor, projection_VD: Tensor, expected: Tensor, smoothing: float, *, rows: int | None = None
 ) -> Loss:
-    """Cross-entropy of softmax(features · projection^T) against (1 - ε) onehot(expected) + ε / V.
+    """Return the cross-entropy of softmax(features · projection^T) against (1 - ε) onehot(expected) + ε / V.
 
-    features: (…, D); expected: (…), where PAD asks for nothing. The same as projecting and torch's cross_entropy with
-    label_smoothing, but no tensor of N·V is ever held: the gradients are computed with the loss, while the scores of
-    a few rows are at hand. `rows` says how many; by default as many as suit the device.
+    features: (…, D); expected: (…), where PAD is ignored. The result equals projecting and torch's cross_entropy with
+    label_smoothing, but no tensor of N·V is ever held: the gradients are computed with the loss, while the scores of a
+    few rows are in memory. `rows` is their number; the default suits the device.
     """
     features_ND, expected_N = features.reshape(-1, features.shape[-1]), expected.reshape(-1)
     kept_N = (expected_N != PAD).nonzero().squeeze(1)
@@ -61,7 +61,7 @@ def smoothed_cross_entropy(
 
 
 class _Step(torch.autograd.Function):
-    """The forward pass computes the gradients, the backward pass only scales them."""
+    """Compute the gradients in the forward pass; the backward pass only scales them."""
 
     @staticmethod
     def forward(
@@ -95,11 +95,11 @@ def _sums(
     *,
     wanted: tuple[bool, bool],
 ) -> _Sums:
-    """Losses, and the gradients that are wanted: with p = softmax(scores), that of a score is p - (1 - ε)·onehot - ε/V.
+    """Return the losses and the wanted gradients: with p = softmax(scores), a score's is p - (1 - ε)·onehot - ε/V.
 
-    What ε/V adds to either is the same for every score, so it is computed from sums over V and over rows instead.
+    The contribution of ε/V is the same for every score, so it is computed from sums over V and over rows instead.
     """
-    product = features_ND.dtype  # what products are computed in: 16 bits under autocast; softmax and sums have 32
+    product = features_ND.dtype  # dtype of the matrix products: 16 bits under autocast; softmax and sums use 32
     if torch.is_autocast_enabled(features_ND.device.type):
         product = torch.get_autocast_dtype(features_ND.device.type)
     exact = torch.promote_types(product, torch.float32)
@@ -119,7 +119,7 @@ def _sums(
             chosen_R1 = scores_RV.gather(1, expected_R1)
             most_R = scores_RV.amax(1)
             p_RV = torch.softmax(scores_RV, 1, out=scores_RV)
-            # log Σ e^score is score - log p of any score; the largest is the one whose p can't vanish.
+            # log Σ e^score is score - log p of any score; the largest is the one whose p can't underflow.
             normaliser_R = most_R - p_RV.amax(1).log()
             nll += (normaliser_R - chosen_R1[:, 0]).sum()
             mean_R = uniform * (x_RD.to(exact) @ total_D)
@@ -131,7 +131,7 @@ def _sums(
                 gradient_ND.index_copy_(0, kept_R, gradient_RD.to(features_ND.dtype))
             if gradient_VD is not None:
                 _add_product(gradient_VD, g_RV, x_RD)
-            del scores_RV, p_RV, g_RV  # the next rows take their place
+            del scores_RV, p_RV, g_RV  # free memory for the next rows
         if gradient_VD is not None:
             gradient_VD.sub_(uniform * features_ND.index_select(0, kept_N).sum(0, dtype=exact))
     return _Sums(smoothed, nll, gradient_ND, None if gradient_VD is None else gradient_VD.to(projection_VD.dtype))

@@ -1,4 +1,4 @@
-"""A run is a folder: what was asked for, what happened, the checkpoints, and the model that came out."""
+"""The folder of a run: its settings, log, checkpoints, and the trained model."""
 
 import hashlib
 import os
@@ -15,14 +15,14 @@ from regard.config.run import Config
 from regard.errors import UserError
 from regard.files import MANIFEST, check_link, locked, write_bytes
 
-if TYPE_CHECKING:  # `regard runs` has no use for arrays
+if TYPE_CHECKING:  # `regard runs` does not need arrays
     from regard.data.prepared import Prepared
 
 RUN, LOG, CHECKPOINTS, MODEL = "run.toml", "log.jsonl", "checkpoints", "model"
 TENSORBOARD = "tensorboard"
 LOCK = f".{RUN}.lock"
 
-# What may change when a run goes on; the log records it. Anything else would make it another run.
+# Settings that may change when a run resumes; the log records the change. Any other change makes it another run.
 MAY_CHANGE = {
     "data",
     "train.steps",
@@ -44,7 +44,7 @@ MAY_CHANGE = {
 
 
 def settle(config: Config, data: "Prepared") -> Config:
-    """The configuration with everything that the data decides filled in."""
+    """Return the configuration with everything filled in that the data determines."""
     if getattr(config.model, "next_word", False) and data.config.task != "parsing":
         raise UserError("model.next_word is for parsers, whose output has a symbol for each word; leave it out")
     model: dict[str, Any] = {"vocabulary": data.target_subwords.size}
@@ -56,21 +56,21 @@ def settle(config: Config, data: "Prepared") -> Config:
 
 
 def subword_files(data: "Prepared") -> dict[str, bytes]:
-    """What a model's folder needs to read and write text, by file name."""
+    """Return the subword files of a model's folder, by file name."""
     return data.vocabularies
 
 
 def fingerprint(folder: Path) -> str:
-    """What tells prepared data from other prepared data, and a model from another."""
+    """Return a checksum that identifies prepared data or a model."""
     return hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
 
 
 @contextmanager
 def run_writer(run: Path) -> Iterator[None]:
-    """Make a run's folder if there is none, and refuse a second process that would train in it.
+    """Create a run's folder if needed, and reject a second process that would train in it.
 
-    The lock stands inside the folder: who has it mounted in another place, such as another container, finds it there.
-    A folder that was made for a run which is then refused is removed.
+    The lock is inside the folder, so that a process that has it mounted elsewhere, such as in another container, finds
+    it. A folder created for a run that is then rejected is removed.
     """
     for path in (run, run / CHECKPOINTS, run / MODEL, run / TENSORBOARD):
         check_link(path)
@@ -92,14 +92,14 @@ def run_writer(run: Path) -> Iterator[None]:
 
 
 def begin(run: Path, config: Config, *, fresh: bool) -> dict[str, tuple[Any, Any]]:
-    """Compare with the run that is there, or start over. Returns what changed: by key, before and after."""
+    """Compare the settings with those of an existing run, or start over; return the changes by key: (before, after)."""
     there = any(not path.name.startswith(f".{RUN}") for path in run.iterdir())
     if there and not (run / RUN).exists():
         raise UserError(f"{run}: has files in it but is not a run; choose another --out")
     if fresh and os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0":  # a restart after a loss is not a new start
         for name in (CHECKPOINTS, MODEL, TENSORBOARD):
             _remove(run / name)
-        for name in (LOG, RUN):  # last: what can't be removed leaves a run, not a folder that looks new
+        for name in (LOG, RUN):  # last: if a removal fails, a run is left, not a folder that looks new
             (run / name).unlink(missing_ok=True)
     if not (run / RUN).exists():
         return {}
@@ -115,7 +115,7 @@ def begin(run: Path, config: Config, *, fresh: bool) -> dict[str, tuple[Any, Any
 
 
 def check_own(path: Path, config: Config) -> None:
-    """Refuse a checkpoint whose settings are those of another run."""
+    """Reject a checkpoint whose settings are those of another run."""
     changes = _changes(read(path / RUN), config) if (path / RUN).exists() else {}
     for key in sorted(set(changes) - MAY_CHANGE):
         there, here = changes[key]
@@ -134,7 +134,7 @@ def _changes(before: Config, after: Config) -> dict[str, tuple[Any, Any]]:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder; of a link to one, as to a larger disk, what it holds."""
+    """Remove a folder; of a symbolic link to one, such as on a larger disk, only the contents."""
     if not folder.is_symlink():
         if folder.exists():
             shutil.rmtree(folder)
@@ -147,12 +147,12 @@ def _remove(folder: Path) -> None:
 
 
 def record(run: Path, config: Config) -> None:
-    """Write down what the run is, everything resolved."""
+    """Write the run's full configuration to its folder."""
     write_bytes(run / RUN, tomli_w.dumps(_without_none(config.model_dump())).encode())
 
 
 def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
-    """TOML has no word for nothing; what is left out is nothing."""
+    """Drop keys that are None, since TOML has no null."""
     kept = {key: value for key, value in values.items() if value is not None}
     return {key: _without_none(value) if isinstance(value, Mapping) else value for key, value in kept.items()}
 

@@ -6,7 +6,7 @@ from regard.config.train import TrainConfig
 
 
 def rate(step: int, config: TrainConfig, d_model: int) -> float:
-    """The rate of a step, counted from 1."""
+    """Return the learning rate of a step, counted from 1."""
     warmup = max(config.warmup, 1)
     if config.schedule == "paper":  # equation 3
         return math.pow(d_model, -0.5) * min(math.pow(step, -0.5), step * math.pow(warmup, -1.5))

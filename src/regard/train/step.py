@@ -1,4 +1,4 @@
-"""One update of the weights from one group of batches, with everything it leaves behind as a value."""
+"""One update of the weights from one group of batches."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,14 +27,14 @@ from regard.train.threads import TwoThreads, seeded
 if TYPE_CHECKING:
     from torch.distributed.fsdp import FSDPModule
 
-PART = 1 << 11  # tokens a side that a CPU computes at once: enough to keep the products busy, little to hold
+PART = 1 << 11  # tokens a side in a micro-batch on a CPU: enough to keep matrix products efficient, little memory
 
-Losses = tuple[float, float]  # smoothed, and the negative log-likelihood
-Work = tuple[int, Callable[[], Losses]]  # a seed, and what is to be done after it
+Losses = tuple[float, float]  # smoothed loss and negative log-likelihood
+Work = tuple[int, Callable[[], Losses]]  # a seed, and the call to make after setting it
 
 
 class Objective(nn.Module):
-    """What training makes small: the smoothed cross-entropy of the targets, summed over tokens (section 5.4)."""
+    """The training objective: smoothed cross-entropy of the targets, summed over tokens (section 5.4)."""
 
     def __init__(self, model: Seq2Seq, smoothing: float) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Objective(nn.Module):
         self.smoothing = smoothing
 
     def forward(self, source_BS: Tensor, target_BT: Tensor) -> tuple[Tensor, Tensor]:
-        """The smoothed loss, and the negative log-likelihood without smoothing."""
+        """Return the smoothed loss, and the negative log-likelihood without smoothing."""
         features_BTD = self.model.features(source_BS, target_BT[:, :-1])
         loss = smoothed_cross_entropy(features_BTD, self.model.projection_VD, target_BT[:, 1:], self.smoothing)
         return loss.smoothed, loss.nll
@@ -50,33 +50,33 @@ class Objective(nn.Module):
 
 @dataclass(frozen=True)
 class Update:
-    """What one step did. Sums are over all processes."""
+    """The result of one step. Sums are over all processes."""
 
     loss: float
-    """Smoothed, summed over the tokens."""
+    """Smoothed loss, summed over the tokens."""
     nll: float
     """Negative log-likelihood, summed over the tokens."""
     norm: float
-    """Of the gradient, per token, before clipping."""
+    """Norm of the gradient, per token, before clipping."""
     rate: float
     taken: bool
-    """False when the loss or the gradient was not finite, and the weights were left as they were."""
+    """False if the loss or the gradient was not finite, so that the weights were not updated."""
     stop: bool
     """Whether any process was asked to stop."""
 
 
 @dataclass(frozen=True)
 class _Part:
-    """What goes through the model at once: a batch, or a part of one."""
+    """A micro-batch: a batch or a part of one."""
 
     source_BS: Tensor
     target_BT: Tensor
     share: float = 1.0
-    """0 if it is passed for the sake of other processes alone."""
+    """Weight in the loss: 0 for a pass that is made only because other processes need one."""
 
 
 class Trainer:
-    """A model, Adam's moments and its moving average, on one process of several."""
+    """A model, Adam's moments and the moving average of the weights, on one of several processes."""
 
     def __init__(self, description: ModelConfig, config: TrainConfig, world: World) -> None:
         keep_little()
@@ -101,7 +101,7 @@ class Trainer:
         self.threads = TwoThreads() if world.size == 1 and self._can_use_two_threads(model) else None
 
     def _check_precision(self) -> None:
-        """Refuse what would end in the first step with an error of torch's: it has no such LSTM for such a CPU."""
+        """Reject an LSTM in bf16 on a CPU without bfloat16, for which torch has no kernel."""
         rounded = self.config.precision == "bf16" and self.world.device.type == "cpu"
         if rounded and not knows_bf16(self.world.device) and any(isinstance(m, nn.LSTM) for m in self.model.modules()):
             raise UserError(
@@ -110,13 +110,13 @@ class Trainer:
             )
 
     def _can_use_two_threads(self, model: Seq2Seq) -> bool:
-        """Whether two threads can share the work: an odd number of cores would leave one idle."""
+        """Return whether two threads can share the work: an odd number of cores would leave one idle."""
         if self.world.device.type != "cpu" or torch.get_num_threads() % 2 or self.config.compile:
             return False
         return model.deterministic_in_threads(self.config.precision)
 
     def update(self, step: Step, number: int, asked: Callable[[], bool] = lambda: False) -> Update:
-        """Gradients of all batches of the group, per token; then Adam (section 5.3). A bad gradient changes nothing."""
+        """Compute the gradient of all batches of the group, per token, and apply Adam (section 5.3) if it is finite."""
         self.objective.train()
         loss, nll = self._gradients(step, number)
         loss, nll, stops = self.world.total([loss, nll, float(asked())])
@@ -138,7 +138,10 @@ class Trainer:
 
     @torch.no_grad()
     def _adam(self, learning_rate: float) -> None:
-        """Kingma and Ba, 2015, algorithm 1. As a function: the class imports the compiler, a second and 70 MB."""
+        """Apply Adam (Kingma and Ba, 2015, algorithm 1).
+
+        The function is used because importing torch's class imports the compiler: a second and 70 MB.
+        """
         given = {name: parameter.grad for name, parameter in self.parameters.items() if parameter.grad is not None}
         first, second, counts = self.moments["exp_avg"], self.moments["exp_avg_sq"], self.updates
         adam(
@@ -163,11 +166,11 @@ class Trainer:
             parameter.grad = None
 
     def _gradients(self, step: Step, number: int) -> tuple[float, float]:
-        """Backward through this process's batches. Summed over the processes the gradient is that of the group."""
-        # The mean over processes that both wrappers take is undone, so that the gradient is per token.
+        """Run backward through this process's batches; summed over the processes the gradient is that of the group."""
+        # DDP and FSDP average over processes; undo that, so that the gradient is per token.
         scale = self.world.size / step.target_tokens
         parts = [
-            # What is random depends on the place alone: not on who has it, nor on what went before.
+            # Random numbers depend on the batch's position alone, not on the process or on earlier draws.
             (_seed(self.config.seed, number, self.world.rank + index * self.world.size, place), part)
             for index, batch in enumerate(step.batches)
             for place, part in enumerate(self._parts(batch))
@@ -183,17 +186,17 @@ class Trainer:
         return sum(loss for loss, _ in losses), sum(nll for _, nll in losses)
 
     def _parts(self, batch: Batch) -> list[_Part]:
-        """What of a batch goes through the model at once: all of it on a GPU."""
+        """Split a batch into micro-batches; on a GPU it stays whole."""
         if self.world.device.type != "cpu":
             return [_Part(batch.source_BS, batch.target_BT)]
         positions = max(batch.source_BS.numel(), batch.target_BT[:, 1:].numel())
         parts = [_Part(*tensors) for tensors in batch.parts(_passes(positions))]
-        if self.divided:  # then all processes must make as many passes
+        if self.divided:  # all processes must make equally many passes
             parts += [replace(parts[-1], share=0.0)] * (_passes(self.config.batch_tokens) - len(parts))
         return parts
 
     def _two_by_two(self, threads: TwoThreads, work: Sequence[Work]) -> list[Losses]:
-        """Two parts at once. Of two gradients the sum is the same whichever comes first; of three it is not."""
+        """Run two micro-batches at a time: the sum of two gradients does not depend on the order; of three it does."""
         losses: list[Losses] = []
         for first in range(0, len(work), 2):
             earlier = {name: p.grad for name, p in self.parameters.items() if p.grad is not None}
@@ -206,7 +209,7 @@ class Trainer:
         return losses
 
     def _backward(self, part: _Part, scale: float, *, last: bool) -> Losses:
-        """Add a part's share to the gradient."""
+        """Add the gradient of a micro-batch, and return its losses."""
         device = self.world.device
         with self._exchange(last):
             with self._precision():  # not around backward, where it would round what forward kept in 32 bits
@@ -216,7 +219,7 @@ class Trainer:
 
     @contextmanager
     def _exchange(self, last: bool) -> Iterator[None]:
-        """Exchange gradients with the other processes after the last part only."""
+        """Exchange gradients with the other processes after the last micro-batch only."""
         if isinstance(self.objective, DistributedDataParallel) and not last:
             with self.objective.no_sync():
                 yield
@@ -233,7 +236,7 @@ class Trainer:
         return rate(number, self.config, self.description.d_model)
 
     def check(self, weights: Mapping[str, Tensor]) -> None:
-        """Refuse weights of other names or sizes than the model's."""
+        """Reject weights whose names or shapes differ from the model's."""
         for name in sorted(weights.keys() | self.parameters.keys()):
             theirs, ours = weights.get(name), self.parameters.get(name)
             if theirs is None or ours is None or theirs.shape != ours.shape:
@@ -255,11 +258,11 @@ class Trainer:
                 fill({name: group[name] for name in values}, values)
 
     def evaluated_weights(self) -> Mapping[str, Tensor]:
-        """The weights that are used in the end: the moving average if there is one."""
+        """Return the weights to evaluate: the moving average if there is one."""
         return self.parameters if self.average is None else self.average
 
     def evaluated(self) -> Seq2Seq:
-        """The model with those weights, whole, ready to be asked. All processes must ask."""
+        """Return an unsharded model with the weights to evaluate, in eval mode. A collective call."""
         if self.average is None and not self.divided:
             return self.model.eval()
         model = build(self.description).to(self.world.device).eval()
@@ -267,30 +270,30 @@ class Trainer:
         return model
 
     def scored(self, *, undivided: bool) -> Objective:
-        """The objective with those weights, ready to be asked. All processes must ask.
+        """Return the objective with the weights to evaluate, in eval mode. A collective call.
 
-        Unless its model has to be undivided it is divided as in training, if it can be: the whole may not fit.
+        Unless the model has to be `undivided`, it stays sharded as in training if possible: the whole may not fit.
         """
         if self.divided and self.average is None and not undivided:
             return cast(Objective, self.objective.eval())
         return Objective(self.evaluated(), self.config.label_smoothing)
 
     def tensors(self) -> dict[str, Tensor]:
-        """Everything but the weights that the next step depends on, by name, for the first process. All must ask."""
+        """Return all state besides the weights that the next step needs, by name, in the first process. Collective."""
         groups = self._groups().items()
         every = {f"{kind}.{name}": tensor for kind, group in groups for name, tensor in group.items()}
         return gathered(every, self.world)
 
     def _groups(self) -> dict[str, dict[str, Tensor]]:
-        """Adam's moments, and the moving average if there is one."""
+        """Return Adam's moments, and the moving average if there is one."""
         return {**self.moments, **({} if self.average is None else {"average": self.average})}
 
     def weights(self) -> dict[str, Tensor]:
-        """The model's weights, by name, for the first process. All must ask."""
+        """Return the model's weights, by name, in the first process. A collective call."""
         return gathered({name: parameter.detach() for name, parameter in self.parameters.items()}, self.world)
 
     def mismatch(self, weights: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> str | None:
-        """The first of what restore needs that is absent or of another size, in words."""
+        """Describe the first tensor needed by `restore` that is missing or has another shape; None if there is none."""
         needed: list[tuple[str, Tensor | None, Tensor]] = [
             (name, weights.get(name), ours) for name, ours in self.parameters.items()
         ]
@@ -302,19 +305,19 @@ class Trainer:
         return None
 
     def restore(self, weights: dict[str, Tensor], tensors: dict[str, Tensor], steps_taken: int) -> None:
-        """Go on from what an earlier process saved, whatever its number of processes was."""
+        """Restore the state that an earlier process saved, whatever its number of processes was."""
         fill(self.parameters, weights)
         for kind, group in self._groups().items():
             fill(group, {name: tensors[f"{kind}.{name}"] for name in group})
         self.updates = self._counts(steps_taken)
 
     def _counts(self, steps_taken: int) -> dict[str, Tensor]:
-        """How many updates the moments of each weight have seen, as Adam counts on."""
+        """Return the number of updates of each weight's moments, as Adam counts them."""
         return {name: torch.tensor(float(steps_taken), device=self.world.device) for name in self.parameters}
 
 
 def knows_bf16(device: torch.device) -> bool:
-    """Whether products in bfloat16 have instructions or kernels of their own there; else they take far longer."""
+    """Return whether a device supports matrix products in bfloat16 natively; otherwise they are far slower."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     return bool(torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported())  # type: ignore[no-untyped-call]
@@ -325,10 +328,10 @@ def _size(tensor: Tensor | None) -> str:
 
 
 def _passes(tokens: int) -> int:
-    """In how many parts a CPU computes a batch of so many tokens a side."""
+    """Return the number of micro-batches for a batch of so many tokens a side on a CPU."""
     return -(-tokens // PART)
 
 
 def _seed(*place: int) -> int:
-    """A seed that is a function of a place in the run."""
+    """Return a seed that is a function of a position in the run."""
     return int.from_bytes(hashlib.blake2b(repr(place).encode(), digest_size=8).digest(), "little") >> 1

@@ -1,4 +1,4 @@
-"""How well a model predicts the validation set, and which figures others add to that."""
+"""Compute the losses on the validation set."""
 
 from collections.abc import Callable, Mapping
 
@@ -12,11 +12,11 @@ from regard.errors import UserError
 from regard.model.seq2seq import Seq2Seq
 
 Validator = Callable[[Seq2Seq], Mapping[str, float | str]]
-"""Figures of a model by name, and maybe their signatures; the first process asks for them at every validation."""
+"""Return figures of a model by name, possibly with signatures; the first process calls it at every validation."""
 
 
 def check_validation(config: Config, data: Prepared, validator: Validator | None) -> None:
-    """Refuse settings that depend on a validation that could not be made."""
+    """Reject settings that need a validation when there can be none."""
     settings = config.train
     asked = {"bleu": settings.bleu, "patience": settings.patience is not None, "final": settings.final == "best"}
     needing = [f"train.{name}" for name, needs in asked.items() if needs]
@@ -32,7 +32,7 @@ def check_validation(config: Config, data: Prepared, validator: Validator | None
 def validation_losses(
     objective: nn.Module, split: Split, batch_tokens: int, device: torch.device, longest: int | None = None
 ) -> tuple[float, float]:
-    """The smoothed loss and the negative log-likelihood, each per token."""
+    """Return the smoothed loss and the negative log-likelihood, each per token."""
     loss = nll = 0.0
     tokens = 0
     for batch in evaluation_batches(split, batch_tokens, longest=longest):

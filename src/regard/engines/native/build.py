@@ -1,4 +1,4 @@
-"""Compile the engine with whatever C++ compiler there is.
+"""Compile the native engine with an installed C++ compiler.
 
 The package's build hook (hatch_build.py) runs this file by its path, so it imports nothing of regard. By hand:
 
@@ -27,25 +27,25 @@ FLAGS = [
 ]
 AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni", "-mfma"]
 VECTORS = {"kernels_avx2.cpp": ["-mavx2", "-mfma"], "kernels_avx512.cpp": AVX512}
-"""Instruction sets are a matter of single files, of which one is chosen at run time."""
+"""Compiler flags of the files for an instruction set, one of which is chosen at run time."""
 SANITIZED = ["-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-TIMEOUT = 900  # seconds for a file
+TIMEOUT = 900  # seconds per file
 
 
 class BuildFailed(Exception):
-    """The library could not be made; the message says why."""
+    """The library could not be built; the message says why."""
 
 
 def find_compiler() -> str | None:
-    """The C++ compiler that $CXX names, or the first that is found."""
+    """Return the C++ compiler that $CXX names, or the first that is found."""
     given = os.environ.get("CXX")
     return shutil.which(given) if given else next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
 
 
 def build(out: Path = LIBRARY, *, sanitized: bool = False, emulated: bool = False) -> None:
-    """Write the library, whole or not at all.
+    """Build the library, and write it atomically.
 
-    emulated: AVX-512 by SIMDe's functions, so that a processor without it can test those kernels.
+    emulated: emulate AVX-512 with SIMDe, so that a processor without it can test those kernels.
     """
     compiler = find_compiler()
     if compiler is None:
@@ -80,7 +80,7 @@ def _flags(name: str, *, sanitized: bool, emulated: bool) -> list[str]:
         flags.append("-DREGARD_X86")
     if emulated:
         flags.append("-DREGARD_SIMDE")
-        if name == "kernels_avx512.cpp":  # heavy for the compiler, and it is the results that count
+        if name == "kernels_avx512.cpp":  # slow to compile, and only the results matter
             return [*flags, "-O1", "-w", *VECTORS["kernels_avx2.cpp"]]
     return flags + VECTORS.get(name, [])
 
@@ -100,7 +100,7 @@ def _finish(name: str, job: subprocess.Popen[str]) -> None:
 
 
 def main() -> None:
-    """Build from the command line."""
+    """Build the library from the command line."""
     parser = argparse.ArgumentParser(description="Compile regard's native engine.")
     parser.add_argument("--out", type=Path, default=LIBRARY)
     parser.add_argument("--sanitized", action="store_true", help="with AddressSanitizer and UBSan")

@@ -1,16 +1,17 @@
-"""Whether the native engine can compute a model here, and whether it is the faster one."""
+"""Decide whether the native engine can run a model here, and whether it is the faster one."""
 
 from regard.config.model import ModelConfig
 from regard.engines.native.library import Unavailable, isa, library
 from regard.engines.native.pack import unsupported
 
 MEASURED: dict[str, float] = {"avx2": 1.3}
-"""By instruction set, sentences for each CPU-second over those of CTranslate2: the least of greedy and beam 4, float32
-and int8, with the bundled model. An instruction set that was not measured is not taken unasked."""
+"""Speed relative to CTranslate2 by instruction set, in sentences per CPU-second: the least of greedy and beam 4,
+float32 and int8, with the bundled model. `auto` does not choose the native engine for an instruction set that was not
+measured."""
 
 
 def why_unavailable(config: ModelConfig | None = None) -> str | None:
-    """Why the native engine can't be used here, or not for this model; None if it can."""
+    """Return why the native engine can't be used here, or not for this model; None if it can."""
     try:
         library()
     except Unavailable as error:
@@ -19,7 +20,7 @@ def why_unavailable(config: ModelConfig | None = None) -> str | None:
 
 
 def why_not_taken(config: ModelConfig | None = None) -> str | None:
-    """Why `auto` leaves a model to another engine; None if it takes the native one."""
+    """Return why `auto` does not choose the native engine for a model; None if it does."""
     reason = why_unavailable(config)
     if reason is not None:
         return reason

@@ -1,4 +1,4 @@
-"""The compiled library, loaded by ctypes: its functions, and why it is not there when it is not."""
+"""Load the compiled library with ctypes and declare its functions."""
 
 import ctypes
 import os
@@ -12,7 +12,7 @@ from regard.errors import UserError
 ABI = 1
 ISAS = ("auto", "avx512-vnni", "avx2", "plain")
 PATH_VARIABLE, ISA_VARIABLE = "REGARD_NATIVE_LIBRARY", "REGARD_NATIVE_ISA"
-MESSAGE = 512  # bytes for what went wrong
+MESSAGE = 512  # bytes of an error message
 Progress = ctypes.CFUNCTYPE(c_int32, c_int32)
 
 
@@ -61,7 +61,7 @@ class Unavailable(Exception):
 
 @cache
 def library() -> ctypes.CDLL:
-    """The library with its functions' types; raises Unavailable if it is not there or is another version's."""
+    """Return the library with its functions declared; raise Unavailable if it is missing or of another version."""
     path = Path(os.environ.get(PATH_VARIABLE) or LIBRARY)
     if not path.is_file():
         raise Unavailable("it was not compiled when regard was installed, as there was no C++ compiler")
@@ -98,7 +98,7 @@ def library() -> ctypes.CDLL:
 
 
 def isa() -> str:
-    """The instruction set that is used here: the best there is, or what $REGARD_NATIVE_ISA says."""
+    """Return the instruction set in use: the best available, or the one in $REGARD_NATIVE_ISA."""
     wanted = os.environ.get(ISA_VARIABLE) or "auto"
     if wanted not in ISAS:
         raise UserError(f"{ISA_VARIABLE} is {wanted!r}, but must be one of {', '.join(ISAS)}; change or unset it")

@@ -1,7 +1,8 @@
-"""regard's own engine for CPUs: C++ (source/), with the reference's search.
+"""The native engine for CPUs: C++ (source/), with the same search as the reference engine.
 
-It finds what the reference finds: the same candidates, ranking and limits, token for token. Sampling, trees, banned and
-required words are left to the reference, and so is a sentence that comes to the end of the table of positions.
+It returns the same outputs as the reference, token for token: candidates, ranking and limits are the same. Sampling,
+trees, banned and required words are delegated to the reference, as is a sentence that reaches the end of the position
+table.
 
 Shapes: T target positions, S source positions.
 """
@@ -24,7 +25,7 @@ from regard.errors import Failed, UserError
 from regard.saved.weights import Array
 from regard.search.hypothesis import NO_NUMBERS, Hypothesis, unscored
 
-WIDEST = 64  # the widest beam that it searches with
+WIDEST = 64  # the widest beam that it supports
 BATCH_TOKENS = 512  # source tokens that are encoded together
 LONGEST = (1 << 31) - 1
 PENALTIES = {"paper": 0, "average": 1}
@@ -48,7 +49,7 @@ class NativeEngine:
         self.config = config
         self.positions = positions(config)
         self.reference = reference
-        """What searches where the native engine can't."""
+        """Engine for requests that the native engine does not support."""
         self.engine = self._create(packed_tensors(config, weights), int8, threads or available_cores())
 
     def __del__(self) -> None:
@@ -75,9 +76,9 @@ class NativeEngine:
         return [hypotheses for hypotheses in found if hypotheses is not None]
 
     def cross_attention(self, source: Sequence[int], target: Sequence[int], layer: int | None = None) -> Array:
-        """How much each target token was drawn from each source token and, last, from EOS: T, S + 1.
+        """Return the cross-attention weights of each target token over the source tokens and EOS: T, S + 1.
 
-        As regard.translate.alignment.cross_attention has it: the mean of the heads, by default of the last layer but one.
+        As in regard.translate.alignment.cross_attention: the mean of the heads, by default of the last layer but one.
         """
         layers = self.config.decoder_layers
         chosen = max(0, layers - 2) if layer is None else layer % layers
@@ -109,7 +110,7 @@ class NativeEngine:
     def _search(
         self, sources: Sequence[Sequence[int]], request: Request, progress: Progress
     ) -> list[list[Hypothesis] | None]:
-        """The hypotheses of each source; None where one came to the last position."""
+        """Return the hypotheses of each source; None where one reached the last position."""
         if not sources:
             return []
         lengths = np.array([len(source) + 1 for source in sources], np.int64)
@@ -148,7 +149,7 @@ class NativeEngine:
 
 
 class _Report:
-    """Tells Python how far the search has come; what is raised there, such as KeyboardInterrupt, ends the search."""
+    """Report the progress to Python; an exception raised there, such as KeyboardInterrupt, ends the search."""
 
     def __init__(self, progress: Progress) -> None:
         self.error: BaseException | None = None
@@ -157,7 +158,7 @@ class _Report:
         def tell(more: int) -> int:
             try:
                 progress(more)
-            except BaseException as error:  # it can't pass through C, and is raised again after it
+            except BaseException as error:  # it can't pass through C, so it is raised again afterwards
                 self.error = error
                 return 0
             self.told += more
@@ -186,7 +187,7 @@ def _options(request: Request, prefix: NDArray[np.int32]) -> SearchOptions:
 
 
 def _hypotheses(found: Found, *, scored: bool) -> list[list[Hypothesis] | None]:
-    """What the library found, as Python has it."""
+    """Convert the library's result to hypotheses."""
 
     def listed(pointer: Any, count: int) -> list[Any]:
         return np.ctypeslib.as_array(pointer, (count,)).tolist() if count else []

@@ -1,4 +1,4 @@
-"""A saved model's weights in the order in which the native engine takes them.
+"""Pack a saved model's weights in the order that the native engine expects.
 
 Shapes: T positions, V vocabulary, D = d_model, K = d_k.
 """
@@ -20,7 +20,7 @@ ACTIVATIONS = {"relu": 1, "gelu": 2, "silu": 3}
 
 
 def unsupported(config: ModelConfig) -> str | None:
-    """Why the native engine can't compute a model, or None if it can."""
+    """Return why the native engine does not support a model, or None if it does."""
     if not isinstance(config, TransformerConfig):
         return other_kind(config)
     checks = {
@@ -33,7 +33,7 @@ def unsupported(config: ModelConfig) -> str | None:
 
 
 def positions(config: ModelConfig) -> int:
-    """How many positions the engine has, in the source and in the target."""
+    """Return the number of positions that the engine supports, in the source and in the target."""
     return config.position_limit or TABLE
 
 
@@ -62,7 +62,7 @@ def packed_config(config: TransformerConfig, *, int8: bool) -> Config:
 
 
 def packed_tensors(config: TransformerConfig, weights: Mapping[str, Array]) -> list[Array]:
-    """All tensors in order, as C floats; raises UserError if one is missing or too many. The engine checks shapes."""
+    """Return all tensors in order as C floats; raise UserError if one is missing or extra. The engine checks shapes."""
     left = dict(weights)
 
     def take(name: str) -> Array:

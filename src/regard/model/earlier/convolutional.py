@@ -1,7 +1,7 @@
 """ConvS2S (Gehring et al., 2017): convolutions instead of recurrence, and attention in every layer of the decoder.
 
-A layer sees k neighbouring positions; in the decoder the last k, so that nothing comes from the future. From k vectors
-of size d it makes 2d numbers, of which the second half gates the first, and adds them to its input (section 3.2):
+A layer reads k neighbouring positions; in the decoder the last k, so that nothing comes from the future. It maps k
+vectors of size d to 2d numbers, of which the second half gates the first, and adds its input (section 3.2):
 
     h^l_i = v(W^l [h^{l-1}_{i-k/2} ; … ; h^{l-1}_{i+k/2}] + b^l) + h^{l-1}_i,    v([A B]) = A ⊗ σ(B)
 
@@ -10,7 +10,7 @@ of the source token (section 3.3, equations 1 and 2; the result is added to h^l_
 
     d_i = W_d h^l_i + b_d + g_i,    a_ij = softmax_j(d_i · z_j),    c_i = Σ_j a_ij (z_j + e_j)
 
-Every sum of two is multiplied by sqrt(0.5), and c by sqrt(m) for m source tokens, so that variances stay (section 3.4).
+Every sum of two is multiplied by sqrt(0.5), and c by sqrt(m) for m source tokens, which keeps variances (section 3.4).
 Left out: weight normalisation, and dividing the encoder's gradient by the number of attentions, which Adam would undo.
 Embeddings have the size of the layers, so nothing maps one to the other, and the projection is tied as in the paper of
 the Transformer.
@@ -39,15 +39,15 @@ HALF = math.sqrt(0.5)
 
 
 def windows(x_BPD: Tensor, positions: int, kernel: int, dilation: int = 1) -> Tensor:
-    """What a convolution sees at each of so many positions, side by side: B, T, k·D.
+    """Return the k input positions of a convolution at each of `positions` outputs, concatenated: B, T, k·D.
 
-    A convolution is then one product, which on a CPU is faster than torch's convolutions for sizes like these.
+    A convolution is then one matrix product, which on a CPU is faster than torch's convolutions for these sizes.
     """
     return torch.cat([x_BPD[:, dilation * n : dilation * n + positions] for n in range(kernel)], dim=2)
 
 
 class GatedConvolution(Layer):
-    """(v(W [h_{i-k/2} ; …] + b) + h_i) · sqrt(0.5), with dropout on the convolution's input (section 4)."""
+    """Gated convolution (v(W [h_{i-k/2} ; …] + b) + h_i) · sqrt(0.5), with dropout on its input (section 4)."""
 
     uses_weights = ("around", "after")
 
@@ -56,17 +56,17 @@ class GatedConvolution(Layer):
         self.kernel = kernel
         self.convolution = Linear(kernel * size, 2 * size)
         self.dropout = Dropout(dropout)
-        # Section 3.5: a gate halves what passes, hence 4; what dropout leaves is scaled up, hence 1 - dropout.
+        # Section 3.5: the gate halves the values, hence 4; dropout scales up what it keeps, hence 1 - dropout.
         nn.init.normal_(self.convolution.weight, std=math.sqrt(4.0 * (1.0 - dropout) / (kernel * size)))
         nn.init.zeros_(self.convolution.bias)
 
     def around(self, x_BSD: Tensor, mask_BS1: Tensor) -> Tensor:
-        """With positions of both sides; beyond the sentence there are zeros."""
+        """Convolve with the positions on both sides; positions outside the sentence are zeros."""
         before, after = (self.kernel - 1) // 2, self.kernel // 2
         return self._forward(F.pad(x_BSD * mask_BS1, (0, 0, before, after)), x_BSD)
 
     def after(self, x_BTD: Tensor, past_BPD: Tensor) -> tuple[Tensor, Tensor]:
-        """With the k - 1 positions before; also returns those that come before the next."""
+        """Convolve with the k - 1 positions before; also return the k - 1 positions before the next."""
         seen_BPD = torch.cat((past_BPD, x_BTD), dim=1)
         return self._forward(seen_BPD, x_BTD), seen_BPD[:, x_BTD.shape[1] :]
 
@@ -76,7 +76,7 @@ class GatedConvolution(Layer):
 
 
 class AttentiveConvolution(Layer):
-    """A layer of the decoder: a gated convolution of what came before, then attention."""
+    """A decoder layer: a gated convolution of the positions so far, then attention."""
 
     def __init__(self, size: int, kernel: int, dropout: float) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class AttentiveConvolution(Layer):
     def forward(
         self, x_RTD: Tensor, past_RPD: Tensor, embedded_RTD: Tensor, source: Shared
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """One layer for T further positions; also what comes before the next, and the weights of attention."""
+        """Return the output at T further positions, the k - 1 positions before the next, and the attention weights."""
         x_RTD, past_RPD = self.convolution.after(x_RTD, past_RPD)
         query_BTD = source.by_source((self.attention(x_RTD) + embedded_RTD) * HALF)
         key_BSD, value_BSD, mask_BS = source.tensors
@@ -98,16 +98,16 @@ class AttentiveConvolution(Layer):
 
 @dataclass(frozen=True)
 class EmbeddedMemory(Memory):
-    """The encoder's output, and what it was made from."""
+    """The encoder's output and its input embeddings."""
 
     embedded_BSD: Tensor
 
 
 class Convolutional(Embedded):
-    """ConvS2S."""
+    """ConvS2S (Gehring et al., 2017)."""
 
     def __init__(self, config: ConvolutionalConfig) -> None:
-        super().__init__(config, positions=config.positions, scaled=False)  # drawn with about the paper's 0.1
+        super().__init__(config, positions=config.positions, scaled=False)  # about its paper's deviation of 0.1
         size, kernel, dropout = config.d_model, config.kernel, config.dropout
         self.encoder = nn.ModuleList(GatedConvolution(size, kernel, dropout) for _ in range(config.encoder_layers))
         self.decoder = nn.ModuleList(AttentiveConvolution(size, kernel, dropout) for _ in range(config.decoder_layers))
@@ -118,7 +118,7 @@ class Convolutional(Embedded):
         mask_BS = not_padding(source_BS)
         x_BSD = embedded_BSD = self.embedded_source(source_BS)
         mask_BS1 = mask_BS[:, :, None].to(x_BSD.dtype)
-        layers: Iterable[GatedConvolution] = self.encoder  # type: ignore[assignment]  # a ModuleList forgets the kind
+        layers: Iterable[GatedConvolution] = self.encoder  # type: ignore[assignment]  # ModuleList is untyped
         for layer in layers:
             x_BSD = layer.around(x_BSD, mask_BS1)
         return EmbeddedMemory(x_BSD, mask_BS, embedded_BSD)

@@ -1,9 +1,9 @@
 """ByteNet (Kalchbrenner et al., 2016): dilated convolutions, in a decoder that is stacked on the encoder.
 
-Kept: residual blocks with ReLU, those of the paper's translations, which make 2d channels d, convolve, and make d 2d
-again, with layer norm before each ReLU; distances that double from layer to layer up to r, then begin again; in the
-decoder, convolutions of the past alone; and the target stacked on the source (dynamic unfolding): at t it reads the
-encoder's output at t, and zeros past its end.
+As in the paper: residual blocks with ReLU, as for its translations, which reduce 2d channels to d, convolve, and expand
+d to 2d again, with layer norm before each ReLU; dilations that double from layer to layer up to r, then start again;
+only past positions in the decoder's convolutions; and the target stacked on the source (dynamic unfolding): at t the
+decoder reads the encoder's output at t, and zeros past its end.
 
 Simplified: tokens are subwords, not characters. The encoder's output is added to the embedding of the target token, and
 is as long as the source, where the paper's later version lengthens it by a factor. The projection is tied.
@@ -25,7 +25,7 @@ from regard.model.kernels.linear import Linear
 
 
 class DilatedBlock(StackedLayer):
-    """x + W_3 ReLU(LN(W_2 * ReLU(LN(W_1 ReLU(LN(x)))))), where * convolves k positions at a distance."""
+    """Residual block x + W_3 ReLU(LN(W_2 * ReLU(LN(W_1 ReLU(LN(x)))))), where * is a dilated convolution."""
 
     def __init__(self, size: int, kernel: int, dilation: int, dropout: float) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class DilatedBlock(StackedLayer):
 
 
 class Dilated(Stacked):
-    """ByteNet. The last layer is followed by norm, ReLU and one more product before the vocabulary."""
+    """ByteNet; the last layer is followed by a norm, ReLU and one more linear map before the vocabulary."""
 
     def __init__(self, config: DilatedConfig) -> None:
         encoder, decoder = (_blocks(config, layers) for layers in (config.encoder_layers, config.decoder_layers))

@@ -1,7 +1,7 @@
-"""A model of feed-forward layers only, to show what context is worth: no position ever sees another.
+"""A model of feed-forward layers only, where no position sees another, to show what context contributes.
 
-It is the Transformer with its attentions taken out. What comes after target position t is guessed from the target token
-at t and the source token at t, with the number t, by layers LayerNorm(x + FFN(x)) (sections 3.1 and 3.3).
+It is the Transformer without attention. The token after target position t is predicted from the target token at t, the
+source token at t and the position t, by layers LayerNorm(x + FFN(x)) (sections 3.1 and 3.3).
 
 Shapes: B sentences, S source positions, T target positions, P positions before them, D = d_model.
 """
@@ -15,7 +15,7 @@ from regard.model.layers import AddNorm, FeedForward
 
 
 class PositionLayer(StackedLayer):
-    """The feed-forward network, the same at every position."""
+    """A layer with the feed-forward network, the same at every position."""
 
     channels = reach = 0
 

@@ -1,16 +1,16 @@
-"""Recurrent models, what the paper set out to replace: an encoder and a decoder of cells, with and without attention.
+"""Recurrent models, the baseline of the paper: an encoder and a decoder of cells, with and without attention.
 
 The encoder reads the source in both directions (Bahdanau et al., 2015): h_i = [h→_i ; h←_i], half of d_model each. Its
 last states, c = [h→_n ; h←_1], are the fixed context vector, from which the decoder starts: s_0 = tanh(W_s c + b_s),
-and an LSTM's memory likewise. Without attention that is all that the decoder learns of the source (Sutskever et al.,
-2014, who hand the states over as they are).
+and an LSTM's cell state likewise. Without attention the decoder receives nothing else of the source (Sutskever et al.,
+2014, who pass the states on unchanged).
 
-With attention, position t of the decoder looks at every h_i (Luong et al., 2015, equations 5 and 7):
+With attention, position t of the decoder attends to every h_i (Luong et al., 2015, equations 5 and 7):
 
     a_ti = softmax_i(score(s_t, h_i)),    c_t = Σ_i a_ti h_i,    s~_t = tanh(W_c [c_t ; s_t])
 
 and s~_t is its output. As there, and unlike Bahdanau et al., s_t does not depend on c_{t-1}: then a whole target is one
-call of torch's fused layer, and its attention one product. Dropout is on embeddings, between layers and on the output,
+call of torch's fused layer, and its attention one matmul. Dropout is on embeddings, between layers and on the output,
 never from one position to the next (Zaremba et al., 2014).
 
 Shapes: B sentences, R rows, S source positions, T target positions, L layers, D = d_model.
@@ -35,14 +35,14 @@ CELLS: dict[str, type[nn.RNN | nn.LSTM | nn.GRU]] = {"rnn": nn.RNN, "lstm": nn.L
 
 
 def cells(kind: str, size: int, layers: int, dropout: float, *, both_ways: bool = False) -> nn.RNNBase:
-    """Layers of cells, from D to D features, with W and U of torch's names weight_ih and weight_hh:
+    """Return layers of cells, from D to D features, with W and U of torch's names weight_ih and weight_hh:
 
     rnn:   h_t = tanh(W x_t + U h_{t-1} + b)
     lstm:  i, f, o = σ(W x_t + U h_{t-1} + b), each with its own;  m_t = f m_{t-1} + i tanh(W x_t + U h_{t-1} + b);
            h_t = o tanh(m_t)
     gru:   r, z = σ(W x_t + U h_{t-1} + b);  n = tanh(W x_t + b + r (U h_{t-1} + b'));  h_t = (1 - z) n + z h_{t-1}
 
-    The LSTM's gate f starts open, its bias at 1 (Jozefowicz et al., 2015); the rest is drawn as torch does.
+    The LSTM's gate f starts open, its bias at 1 (Jozefowicz et al., 2015); the rest is initialised as torch does.
     """
     made = CELLS[kind](
         size,
@@ -64,7 +64,7 @@ class DotAttention(nn.Module):
     """score(s_t, h_i) = s_t · h_i (Luong et al., 2015, equation 8)."""
 
     def keys(self, encoded_BSD: Tensor) -> Tensor:
-        """What the scores need of the source, once for every target position."""
+        """Return the keys of the source, computed once for all target positions."""
         return encoded_BSD
 
     def forward(self, state_BTD: Tensor, key_BSD: Tensor) -> Tensor:
@@ -92,10 +92,10 @@ class AdditiveAttention(nn.Module):
 
 @dataclass(frozen=True)
 class RecurrentState:
-    """What the cells hold, and what attention asks of the source: h_i, its keys and its mask."""
+    """The hidden states of the cells, and the source's tensors that attention reads: h_i, its keys and its mask."""
 
     hidden: tuple[Tensor, ...]
-    """h, and an LSTM's memory: each L, R, D."""
+    """h and, for an LSTM, its cell state: each L, R, D."""
     source: Shared | None
     """None without attention."""
     length: int = 0
@@ -106,7 +106,7 @@ class RecurrentState:
 
 
 class Recurrent(Embedded):
-    """An encoder and a decoder of cells; the config names the cell and the attention."""
+    """A recurrent encoder and decoder; the config selects the cell and the attention."""
 
     def __init__(self, config: RecurrentConfig) -> None:
         super().__init__(config, positions="none")
@@ -123,7 +123,7 @@ class Recurrent(Embedded):
         self.apply(initialise)
 
     def encode(self, source_BS: Tensor) -> Memory:
-        """Packed, so that the way back begins at the last token and padding is not read at all."""
+        """Encode packed sequences, so that the backward direction starts at the last token and padding is not read."""
         mask_BS = not_padding(source_BS)
         packed = pack_padded_sequence(
             self.embedded_source(source_BS), mask_BS.sum(1).cpu(), batch_first=True, enforce_sorted=False
@@ -132,7 +132,7 @@ class Recurrent(Embedded):
         return Memory(encoded_BSD, mask_BS)
 
     def deterministic_in_threads(self, precision: str) -> bool:
-        """torch's cells drop by a generator that threads share, and autocast keeps one copy of weights for all."""
+        """Return False if cells drop by a generator that threads share, or autocast shares one copy of the weights."""
         return precision != "bf16" and not any(cells.dropout > 0.0 for cells in (self.encoder, self.decoder))
 
     def features(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:
@@ -160,7 +160,7 @@ class Recurrent(Embedded):
         return Attentions((), (), () if weights_BTS is None else (weights_BTS[:, None],))
 
     def _decode(self, target_RT: Tensor, state: RecurrentState) -> tuple[Tensor, tuple[Tensor, ...], Tensor | None]:
-        """The output at T further positions, what the cells hold then, and the weights of attention."""
+        """Return the output at T further positions, the new hidden states and the attention weights."""
         before = state.hidden if self.parts == 2 else state.hidden[0]
         s_RTD, after = self.decoder(self.embedded_target(target_RT), before)
         hidden = after if self.parts == 2 else (after,)

@@ -1,7 +1,7 @@
-"""Models without attention whose decoder stands on the encoder: target position t reads source position t, no other.
+"""Models without attention whose decoder is stacked on the encoder: target position t reads source position t only.
 
-So the input of the decoder at t is the embedding of the target token plus the encoder's output at t; past the end of
-the source there is nothing to add. Whatever else a position learns, it learns through its layers.
+The decoder's input at t is the embedding of the target token plus the encoder's output at t, or plus zeros past the end
+of the source. All other context reaches a position through its layers.
 
 Shapes: B sentences, R rows, S source positions, T target positions, P positions before them, D = d_model, C channels.
 """
@@ -20,25 +20,25 @@ from regard.model.seq2seq import Attentions, DecoderState, Layer, Memory
 
 
 class StackedLayer(Layer):
-    """A layer of such a model."""
+    """A layer of a stacked model."""
 
     uses_weights = ("around", "after")
     channels: int
-    """The size of what the state keeps of a position."""
+    """Size of what the state keeps of a position."""
     reach: int
-    """How many earlier positions it sees in the decoder."""
+    """Number of earlier positions that the layer reads in the decoder."""
 
     @abstractmethod
     def around(self, x_BSD: Tensor, mask_BS1: Tensor) -> Tensor:
-        """With positions of both sides; what the mask makes 0 is beyond the sentence."""
+        """Return the output in the encoder, with positions on both sides; the mask is 0 outside the sentence."""
 
     @abstractmethod
     def after(self, x_BTD: Tensor, past_BPC: Tensor) -> tuple[Tensor, Tensor]:
-        """With the positions before; also returns what the next ones must know of them."""
+        """Return the output in the decoder, from the positions before, and the past that the next positions need."""
 
 
 class Stacked(Embedded):
-    """An encoder and a decoder of such layers, with a last norm for each where their layers leave one to do."""
+    """An encoder and a decoder of stacked layers, each with a final norm if its layers need one."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Stacked(Embedded):
         norm: bool,
     ) -> None:
         super().__init__(config, positions=positions)
-        self.encoder: Sequence[StackedLayer] = nn.ModuleList(encoder)  # type: ignore[assignment]  # it forgets the kind
+        self.encoder: Sequence[StackedLayer] = nn.ModuleList(encoder)  # type: ignore[assignment]  # ModuleList is untyped
         self.decoder: Sequence[StackedLayer] = nn.ModuleList(decoder)  # type: ignore[assignment]
         self.encoder_norm = nn.LayerNorm(config.d_model) if norm else nn.Identity()
         self.decoder_norm = nn.LayerNorm(config.d_model) if norm else nn.Identity()
@@ -89,7 +89,7 @@ class Stacked(Embedded):
 
 
 def _column(source: Shared, start: int, positions: int) -> Tensor:
-    """The encoder's output at some positions for every row: R, T, D, with zeros past its end."""
+    """Return the encoder's output at some positions for every row: R, T, D, with zeros past its end."""
     (encoded_BSD,) = source.tensors
     there_BTD = encoded_BSD[:, start : start + positions]
     column_BTD = F.pad(there_BTD, (0, 0, 0, positions - there_BTD.shape[1]))

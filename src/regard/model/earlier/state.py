@@ -1,4 +1,4 @@
-"""The state of decoders that keep a few positions per layer, and what the beams of one source share.
+"""The state of decoders that keep a few positions per layer, and the source tensors that beams share.
 
 Shapes: B sources, R = B·K rows if each has K, T target positions, P positions before them, D features.
 """
@@ -14,14 +14,14 @@ from regard.model.cache import sources_of
 
 @dataclass(frozen=True)
 class Shared:
-    """Tensors with one row per source, for a search with several rows per source, adjacent and as many for each.
+    """Tensors with one row per source, for a search whose rows are grouped by source, equally many for each.
 
     So reordering the beams of a sentence copies nothing of its source.
     """
 
     tensors: tuple[Tensor, ...]
     beams: int = 1
-    """Rows per source."""
+    """Number of rows per source."""
 
     def select(self, rows: Tensor) -> Self:
         sources, beams = sources_of(rows // self.beams)

@@ -1,4 +1,4 @@
-"""Equation 1 by the fastest kernel for the device, the sizes and the need of a gradient. All give what it gives.
+"""Compute equation 1 by the fastest kernel for the device, the sizes and the need of a gradient; results are the same.
 
 Shapes: B sentences, H heads, T queries, S keys, K = d_k, V = d_v.
 """
@@ -23,7 +23,8 @@ def fast_attention(
 ) -> Tensor | None:
     """Return softmax(Q K^T · scale) V without its weights; if `causal`, the queries are the last of the keys.
 
-    `dropout` is the chance that a weight is dropped. Return None where the equation as written must serve.
+    `dropout` is the probability that a weight is dropped. Return None if no kernel applies and the caller must compute
+    the equation as written.
     """
     if query_BHTK.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
         with torch.autocast("cpu", enabled=False):  # torch's kernel is many times slower backward in 16 bits
@@ -38,7 +39,7 @@ def fast_attention(
         mask = visible_TS if mask is None else mask & visible_TS
     if short:
         return short_attention.short_attention(query_BHTK, key_BHSK, value_BHSV, mask, scale, dropout)
-    if dropout and query_BHTK.device.type == "cpu":  # torch's kernel draws from the generator that all threads share
+    if dropout and query_BHTK.device.type == "cpu":  # torch's kernel draws from the generator that threads share
         return None
     return F.scaled_dot_product_attention(
         query_BHTK, key_BHSK, value_BHSV, attn_mask=mask, dropout_p=dropout, is_causal=triangular, scale=scale

@@ -1,4 +1,4 @@
-"""torch.compile for search, on request. It takes a minute and a C++ compiler, or a GPU."""
+"""Compile a model for search with torch.compile, on request; takes a minute and needs a C++ compiler or a GPU."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -10,7 +10,7 @@ from regard.model.seq2seq import Seq2Seq
 
 
 def compile_search(model: Seq2Seq) -> None:
-    """Compile a model's encode and advance, for any sizes, when they are first called."""
+    """Compile a model's encode and advance, for any sizes, on their first call."""
     append = torch.compiler.disable(Cache.append)  # type: ignore[no-untyped-call]
 
     @dataclass(frozen=True)

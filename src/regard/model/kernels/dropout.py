@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 
 class _Source(threading.local):
-    """Where a thread's random bytes come from: torch's generator, which threads share, or one of its own."""
+    """A thread's source of random bytes: torch's generator, which threads share, or one of its own."""
 
     generator: torch.Generator | None = None
 
@@ -17,14 +17,14 @@ _source = _Source()
 
 
 def drop_by(seed: int) -> None:
-    """Have what this thread drops on a CPU depend on a seed alone, not on what other threads draw meanwhile."""
+    """Make this thread's dropout on a CPU depend on a seed alone, not on what other threads draw meanwhile."""
     _source.generator = torch.Generator().manual_seed(seed)
 
 
 class Dropout(nn.Module):
-    """Section 5.4. On a CPU the chance is a multiple of 1/256, and the scale matches it, so the mean is kept exactly.
+    """Dropout (section 5.4); on a CPU its rate is a multiple of 1/256 and the scale matches, so the mean is exact.
 
-    torch's own spends some 12 ns an element on a random float; a random byte costs a twentieth of that.
+    torch's dropout spends some 12 ns per element on a random float; a random byte costs a twentieth of that.
     """
 
     def __init__(self, chance: float) -> None:
@@ -43,11 +43,11 @@ class Dropout(nn.Module):
 
 
 def keep_scale(shape: torch.Size, chance: float) -> Tensor:
-    """0 where an element is dropped, 1 / (1 - chance) where it stays, of the chance as a multiple of 1/256."""
+    """Return 0 where an element is dropped, else 1 / (1 - chance), with the chance rounded to a multiple of 1/256."""
     dropped = min(255, max(1, round(chance * 256)))
     words = torch.empty((shape.numel() + 7) // 8, dtype=torch.int64)
     random = words.random_(-(2**63), None, generator=_source.generator)
     bytes_ = random.view(torch.uint8)[: shape.numel()].view(shape)
-    # Compared straight into floats: a comparison that gives bools costs six times as much, and their conversion again.
+    # Compare directly into floats: a comparison that returns bools costs six times as much, and their conversion again.
     kept = torch.ge(bytes_, dropped, out=torch.empty(shape))
     return kept.mul_(256 / (256 - dropped))

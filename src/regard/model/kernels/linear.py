@@ -1,13 +1,13 @@
-"""x W^T + b by the faster of a CPU's two libraries: oneDNN where it is known to be, else torch's own choice.
+"""Compute x W^T + b by the faster of a CPU's two libraries: oneDNN where it is known to be faster, else torch's choice.
 
-It is where there is AVX-512; with AVX2 alone torch's own is the faster at nearly every size.
+oneDNN is faster with AVX-512; with AVX2 alone torch's own kernels are faster at nearly every size.
 
-oneDNN compiles a product for every size that it meets, which takes it half a millisecond, and keeps a thousand of them:
-harmless where sizes repeat, hundreds of megabytes for the batches of a training, each of its own. So training tells
-it to keep a few, as the layers have the same sizes, and other work gives it few rows only.
+oneDNN compiles a matrix product for every size, which takes half a millisecond, and caches a thousand of them: harmless
+where sizes repeat, but hundreds of megabytes in training, where every batch has its own sizes. So training limits the
+cache to a few sizes, since the layers share them, and inference uses oneDNN for few rows only.
 
-For a few rows, the beams of a sentence or two, both read a large matrix at a fraction of the memory's speed; blocks of
-it that the cores multiply side by side come near.
+For a few rows, the beams of a sentence or two, both libraries read a large matrix at a fraction of the memory
+bandwidth; multiplying blocks of it in parallel on all cores comes close to the full bandwidth.
 
 Shapes: N rows of all sentences, D in, M out.
 """
@@ -21,26 +21,26 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-MANY, MIDDLING = 128, 1 << 16  # rows and elements of a matrix from which it is faster in training
-SIZES = 16  # that the layers of a decoder have in two parts of a batch, forward and back
-FEW, LARGE = 64, 3 << 16  # rows up to which it serves otherwise, and the elements that make it worthwhile
-FEWEST, BLOCKS = 16, 4  # rows up to which blocks of a large matrix are faster than either library, and how many blocks
+MANY, MIDDLING = 128, 1 << 16  # least rows and matrix elements from which oneDNN is faster in training
+SIZES = 16  # cached primitives: the sizes of a decoder's layers in two micro-batches, forward and backward
+FEW, LARGE = 64, 3 << 16  # most rows and least matrix elements for which oneDNN is faster in inference
+FEWEST, BLOCKS = 16, 4  # most rows for which blocks of a large matrix are faster than either library, and how many
 
 
 def keep_little() -> None:
-    """Have oneDNN forget sizes that were met a while ago, in a process that has not used it yet."""
+    """Limit oneDNN's cache to the most recent sizes, in a process that has not used it yet."""
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(SIZES))
 
 
 class Linear(nn.Linear):
-    """torch's linear layer, with the same parameters and results."""
+    """torch.nn.Linear with a faster kernel: the same parameters and results."""
 
     def forward(self, x: Tensor) -> Tensor:
         return linear(x, self.weight, self.bias)
 
 
 def linear(x: Tensor, weight_MD: Tensor, bias_M: Tensor | None = None) -> Tensor:
-    """x W^T + b for x of any leading sizes."""
+    """Return x W^T + b for x with any leading dimensions."""
     if torch.is_grad_enabled():
         return training_linear(x, weight_MD, bias_M)
     if weight_MD.numel() >= LARGE and not torch.compiler.is_compiling() and x.device.type == "cpu":
@@ -53,7 +53,7 @@ def linear(x: Tensor, weight_MD: Tensor, bias_M: Tensor | None = None) -> Tensor
 
 
 def training_linear(x: Tensor, weight_MD: Tensor, bias_M: Tensor | None = None) -> Tensor:
-    """The same in a process that trains, whether or not it is differentiated."""
+    """Return x W^T + b in a process that trains, with or without a gradient."""
     if weight_MD.numel() < MIDDLING or _rows(x) < MANY or not _serves(x, weight_MD):
         return F.linear(x, weight_MD, bias_M)
     product: Tensor = _Linear.apply(x, weight_MD, bias_M)  # type: ignore[no-untyped-call]
@@ -72,9 +72,9 @@ def _serves(x: Tensor, weight_MD: Tensor) -> bool:
 
 
 def _in_blocks(x: Tensor, weight_MD: Tensor, bias_M: Tensor | None) -> Tensor:
-    """(W x^T + b)^T by blocks of W's rows, which the cores share: the matrix is read once, as fast as memory gives it.
+    """Return (W x^T + b)^T by blocks of W's rows, one per core, so that the matrix is read once at full bandwidth.
 
-    Otherwise one core reads it for one row, and for a few rows it is read again and again.
+    Otherwise one core reads the matrix for one row, and for a few rows it is read several times.
     """
     M, D = weight_MD.shape
     blocks = weight_MD.view(BLOCKS, M // BLOCKS, D)
@@ -82,7 +82,7 @@ def _in_blocks(x: Tensor, weight_MD: Tensor, bias_M: Tensor | None) -> Tensor:
     product = (
         torch.bmm(blocks, columns) if bias_M is None else torch.baddbmm(bias_M.view(BLOCKS, -1, 1), blocks, columns)
     )
-    if x.numel() > D:  # of one row the columns are in place
+    if x.numel() > D:  # for one row the columns are in place
         product = product.view(M, -1).T.contiguous()
     return product.view(*x.shape[:-1], M)
 
@@ -103,7 +103,7 @@ def _onednn(x: Tensor, weight_MD: Tensor, bias_M: Tensor | None = None) -> Tenso
 
 
 class _Linear(torch.autograd.Function):
-    """What torch can't differentiate itself. The matrix's own gradient is a product that torch computes faster."""
+    """oneDNN's linear with a gradient, which torch lacks. torch computes the gradient of the matrix faster."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight_MD: Tensor, bias_M: Tensor | None) -> Tensor:

@@ -1,7 +1,7 @@
-"""Attention among few positions in training: equation 1 as batched matrix products over all sentences and heads.
+"""Attention over short sequences in training: equation 1 as batched matrix products over all sentences and heads.
 
 torch's fused kernel loops over sentences and heads, and with a dozen words most of its time is overhead. It is made for
-long sequences, whose weights it never stores; this stores them.
+long sequences and never stores their weights; this kernel stores them.
 
 Shapes: B sentences, H heads, T queries, S keys, K = d_k, V = d_v; N = B·H; W columns, S or more.
 """
@@ -15,12 +15,12 @@ from torch.autograd.function import once_differentiable
 
 from regard.model.kernels.dropout import keep_scale
 
-SHORT = 64  # up to so many queries and keys it is faster, and its weights are not much larger than the queries
-NARROW = 16  # torch's softmax over fewer columns takes several times as long as over these
+SHORT = 64  # most queries and keys for which it is faster, with weights not much larger than the queries
+NARROW = 16  # least columns: torch's softmax over fewer takes several times as long
 
 
 def is_faster(query_BHTK: Tensor, key_BHSK: Tensor, value_BHSV: Tensor) -> bool:
-    """Whether it is faster than torch's kernel: few queries and keys, on a CPU, with a gradient."""
+    """Return whether this kernel is faster than torch's: few queries and keys, on a CPU, with a gradient."""
     return (
         not torch.compiler.is_compiling()  # first, so that no compiled graph depends on a size
         and torch.is_grad_enabled()
@@ -41,7 +41,7 @@ def short_attention(
 ) -> Tensor:
     """Return softmax(scale · Q K^T) V over keys where the mask, which broadcasts to B, H, T, S, is True.
 
-    The output of a query that may attend to nothing is finite. `dropout` is the chance that a weight is dropped.
+    The output of a query that may attend to nothing is finite. `dropout` is the probability that a weight is dropped.
     """
     seen = query_BHTK.new_ones(key_BHSK.shape[2], dtype=torch.bool) if mask is None else mask
     output: Tensor = _ShortAttention.apply(  # type: ignore[no-untyped-call]
@@ -82,9 +82,9 @@ class _ShortAttention(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient_BHTV: Tensor) -> tuple[Tensor | None, ...]:
-        """With P the weights and dP = dO V^T, the gradient of a score is P · (dP - Σ P · dP), summed over the keys.
+        """Return gradients: with P the weights and dP = dO V^T, a score's is P · (dP - Σ P · dP), summed over the keys.
 
-        What dropout multiplied P by multiplies dP as well.
+        The factor by which dropout multiplied P multiplies dP as well.
         """
         query_NTK, key_NWK, value_NWV, weights_NTW, kept_NTW = ctx.saved_tensors
         B, H, S = ctx.sizes
@@ -110,7 +110,7 @@ class _ShortAttention(torch.autograd.Function):
 
 
 def _matrices(x_BHTK: Tensor, length: int) -> Tensor:
-    """Return the matrices of all sentences and heads, padded with zeros to a length: N, T, K."""
+    """Return the matrices of all sentences and heads, zero-padded to a length: N, T, K."""
     B, H, T, K = x_BHTK.shape
     padded = F.pad(x_BHTK, (0, 0, 0, length - T)) if length > T else x_BHTK
     return padded.reshape(B * H, length, K)

@@ -1,4 +1,4 @@
-"""W^Q, W^K and W^V side by side in memory, so that self-attention takes one matrix product in inference.
+"""Store W^Q, W^K and W^V contiguously, so that self-attention needs one matrix product for them in inference.
 
 Shapes: B sentences, T positions, D = d_model, E = outputs of a layer.
 """
@@ -12,17 +12,17 @@ from regard.model.kernels.linear import linear
 
 
 class SideBySide:
-    """Linear layers of one input, whose matrices may have been moved together. They stay parameters of their own."""
+    """Linear layers of one input whose matrices may be stored contiguously; each remains a parameter of its own."""
 
     def __init__(self, *layers: nn.Linear) -> None:
         self.layers = layers
         self.together: tuple[Tensor, Tensor] | None = None
-        """All matrices as one, and all biases, once they were moved."""
+        """All matrices as one, and all biases, once they are contiguous."""
         self.addresses: list[int] = []
-        """Where in memory the parameters were then."""
+        """Addresses of the parameters at that time."""
 
     def move_together(self) -> None:
-        """Move the matrices together. Whatever moves one of them later undoes it."""
+        """Move the matrices together; moving one of them later undoes it."""
         sizes = [layer.out_features for layer in self.layers]
         weight = torch.cat([layer.weight.detach() for layer in self.layers])
         bias = torch.cat([layer.bias.detach() for layer in self.layers])
@@ -32,7 +32,7 @@ class SideBySide:
         self.together, self.addresses = (weight, bias), self._addresses()
 
     def __call__(self, x_BTD: Tensor) -> Sequence[Tensor] | None:
-        """Return the output of each layer, by one matrix product; None unless the matrices are still together."""
+        """Return the output of each layer by one matrix product, or None unless the matrices are still contiguous."""
         if self.together is None or torch.is_grad_enabled() or torch.compiler.is_compiling():
             return None
         if self._addresses() != self.addresses:
@@ -44,7 +44,7 @@ class SideBySide:
 
 
 def move_projections_together(model: nn.Module) -> None:
-    """Move the projections of every attention layer of a model together, for inference."""
+    """Store the projections of every attention layer of a model contiguously, for inference."""
     for module in model.modules():
         projections = getattr(module, "side_by_side", None)
         if isinstance(projections, SideBySide):

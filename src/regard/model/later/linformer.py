@@ -1,4 +1,4 @@
-"""Attention of low rank: Linformer (Wang et al., 2020).
+"""Low-rank attention: Linformer (Wang et al., 2020).
 
 Shapes: B sentences, H heads, S positions, R = rank, L = max_length, D = d_model, K = d_k, V = d_v.
 """
@@ -12,12 +12,12 @@ from regard.model.positions import check_learned
 
 
 class Linformer(MultiHeadAttention):
-    """Equation 7 of its paper: n keys and values become k mixtures of them, and attention is in O(k·n·d).
+    """Linformer's attention in O(k·n·d) (equation 7 of its paper): n keys and values are projected to k mixtures.
 
         head_i = softmax(Q W_i^Q (E K W_i^K)^T / sqrt(d_k)) · F V W_i^V,    E, F: k × n
 
-    E and F are learned, and shared by a layer's heads (its "headwise sharing"). A shorter source takes their first
-    columns; padding is put to 0 before it is mixed. Weights go to mixtures, not to tokens: there are none to look at.
+    E and F are learned, and shared by a layer's heads (its "headwise sharing"). A shorter source uses their first
+    columns; padding is set to 0 before mixing. The weights belong to mixtures, not to tokens, so none are returned.
     """
 
     def __init__(

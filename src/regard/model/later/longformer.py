@@ -1,4 +1,4 @@
-"""Attention in a sliding window, with global tokens: Longformer (Beltagy et al., 2020).
+"""Sliding-window attention with global tokens: Longformer (Beltagy et al., 2020).
 
 Shapes: B sentences, H heads, S positions, G global ones, D = d_model, K = d_k, V = d_v.
 """
@@ -11,14 +11,14 @@ from regard.model.kernels.linear import Linear
 
 
 class Longformer(MultiHeadAttention):
-    """Section 3.1 of its paper, in O((w + g)·n·d) time and memory. With a window w and the global positions G,
+    """Longformer's attention in O((w + g)·n·d) time and memory (section 3.1 of its paper). With window w and globals G,
 
         head_i = Σ_{j ∈ S_i} softmax_j(q_i · k_j / sqrt(d_k)) v_j,    S_i = {j: |i - j| <= w / 2} ∪ G
 
-    for i ∉ G. A position i ∈ G sees every other, with projections W^Q, W^K, W^V of its own kind.
+    for i ∉ G. A position i ∈ G attends to all positions, with separate projections W^Q, W^K, W^V.
 
-    Global are the first positions. Its paper chooses them by the task ([CLS], the words of a question); here a tag that
-    asks for a language stands there. Its layers began from a trained model's full attention; these begin at random.
+    The first positions are global. Its paper chooses them by the task ([CLS], the words of a question); here the tag of
+    the target language is among them. Its layers start from a trained model's full attention; these start at random.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Longformer(MultiHeadAttention):
             self.global_value = Linear(d_model, heads * d_v)
 
     def mix(self, x_BSD: Tensor, mask_BS: Tensor, *, weights: bool = False) -> tuple[Tensor, Tensor | None]:
-        """B, S, D and, when asked, the weights as B, H, S, S with 0 where nothing is seen."""
+        """Return B, S, D and, if `weights`, the weights as B, H, S, S, with 0 outside the window."""
         G = self.global_tokens
         head_BHSV, weights_BHSS = self.attend(*self.queries_keys_values(x_BSD), mask_BS, weights=weights)
         if G:
@@ -53,7 +53,7 @@ class Longformer(MultiHeadAttention):
         return self.concat(head_BHSV), weights_BHSS
 
     def _global_heads(self, x_BSD: Tensor, mask_BS: Tensor) -> tuple[Tensor, Tensor]:
-        """Attend from the global positions to all."""
+        """Attend from the global positions to all positions."""
         query_BHGK = self._rotated(self._split(self.global_query(x_BSD[:, : self.global_tokens])), 0)
         key_BHSK = self._rotated(self._split(self.global_key(x_BSD)), 0)
         value_BHSV = self._split(self.global_value(x_BSD))

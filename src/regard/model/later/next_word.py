@@ -1,7 +1,8 @@
-"""Hard monotonic alignment (Aharoni and Goldberg, 2017): a parser's decoder is shown the next word.
+"""Hard monotonic alignment (Aharoni and Goldberg, 2017): a parser's decoder receives the next source word.
 
-A linearised tree has a symbol for each word of its sentence, in order. So the number of words written so far says which
-word is next, and the model need not learn to count: the encoder's output for it is added to the decoder's input.
+A linearised tree has a symbol for each word of its sentence, in order. So the number of words written so far determines
+the next word, and the model need not learn to count: the encoder's output for that word is added to the decoder's
+input.
 
 Shapes: B sentences, S source positions, N = S + 1 words, of which those beyond the last are EOS, R rows (as many for
 each sentence, adjacent), T target positions, D = d_model, V vocabulary.
@@ -22,23 +23,23 @@ from regard.model.transformer import Transformer, TransformerState
 
 @dataclass(frozen=True)
 class WordMemory(Memory):
-    """The encoder's output, and that for each word."""
+    """The encoder's output, and its output for each word."""
 
     word_BND: Tensor
-    """The encoder's output for the first token of each word, and then for EOS."""
+    """The encoder's output for the first token of each word, followed by that for EOS."""
 
 
 class Turn(NamedTuple):
-    """How many words each row has written."""
+    """The number of words that each row has written."""
 
     word_BND: Tensor
     """As in WordMemory."""
     written_R: Tensor
-    """Words before the next position."""
+    """Number of words before the next position."""
 
     @classmethod
     def first(cls, word_BND: Tensor) -> "Turn":
-        """Return the first word's turn, in one row per source."""
+        """Return the state before the first word, with one row per source."""
         return cls(word_BND, torch.zeros(len(word_BND), dtype=torch.long, device=word_BND.device))
 
     def select(self, rows: Tensor) -> "Turn":
@@ -49,7 +50,7 @@ class Turn(NamedTuple):
 
 
 class NextWord(nn.Module):
-    """Which tokens are words. That is known, not learned, but saved with the weights."""
+    """Flags of the tokens that are words; they are not learned, but saved with the weights."""
 
     def __init__(self, source_vocabulary: int, vocabulary: int) -> None:
         super().__init__()
@@ -59,7 +60,7 @@ class NextWord(nn.Module):
         """1 for symbols that stand for a word."""
 
     def memory(self, encoded_BSD: Tensor, source_BS: Tensor, mask_BS: Tensor) -> WordMemory:
-        """Return the encoder's output with that for each word."""
+        """Return the encoder's output together with its output for each word."""
         place_S = torch.arange(source_BS.shape[1], device=source_BS.device)
         last_B1 = (mask_BS.sum(1, keepdim=True) - 1).clamp(min=0)
         begin_BS = torch.where(self.source_V[source_BS] > 0, place_S, last_B1).sort(dim=1).values
@@ -67,7 +68,7 @@ class NextWord(nn.Module):
         return WordMemory(encoded_BSD, mask_BS, encoded_BSD.gather(1, which_BND))
 
     def forward(self, turn: Turn, target_RT: Tensor) -> tuple[Tensor, Turn]:
-        """Return the encoder's output for the word after each target token, R, T, D, and the turn after the last."""
+        """Return the encoder's output for the word after each target token, R, T, D, and the new word counts."""
         word_BND = turn.word_BND
         (B, N, D), (R, T) = word_BND.shape, target_RT.shape
         written_RT = turn.written_R[:, None] + (self.target_V[target_RT] > 0).cumsum(1)
@@ -78,7 +79,7 @@ class NextWord(nn.Module):
 
 @dataclass(frozen=True)
 class NextWordState(TransformerState):
-    """The state of a decoder that is shown the next word."""
+    """The state of a decoder that receives the next word."""
 
     turn: Turn = field(kw_only=True)
 
@@ -90,14 +91,14 @@ class NextWordState(TransformerState):
 
 
 class NextWordTransformer(Transformer):
-    """A Transformer whose decoder is shown the next word (`model.next_word`)."""
+    """A Transformer whose decoder receives the next source word (`model.next_word`)."""
 
     def __init__(self, config: AnyTransformerConfig) -> None:
         super().__init__(config)
         self.next_word = NextWord(config.source_vocabulary or config.vocabulary, config.vocabulary)
 
     def word_flags(self, source: Sequence[float], target: Sequence[float]) -> dict[str, Tensor]:
-        """Return the parameters that say which tokens of either vocabulary are words, by name."""
+        """Return, by name, the parameters that flag the word tokens of both vocabularies."""
         return {"next_word.source_V": torch.tensor(source), "next_word.target_V": torch.tensor(target)}
 
     def _encode(self, source_BS: Tensor, *, weights: bool) -> tuple[Memory, list[Tensor]]:

@@ -1,4 +1,4 @@
-"""Attention by random features: FAVOR+, the Performer's (Choromanski et al., 2021).
+"""Attention by random features: FAVOR+ of the Performer (Choromanski et al., 2021).
 
 Shapes: B sentences, H heads, T queries, S keys, M features, D = d_model, K = d_k, V = d_v.
 """
@@ -13,9 +13,9 @@ from regard.model.attention import MultiHeadAttention
 
 
 def orthogonal_gaussians(features: int, size: int, seed: int = 0) -> Tensor:
-    """ω_1 … ω_m: each as if drawn from N(0, I), and at right angles in groups of `size` (section 2.4 of its paper).
+    """Return ω_1 … ω_m, each distributed as N(0, I), orthogonal in groups of `size` (section 2.4 of its paper).
 
-    They are not saved: numpy promises that this old generator will draw the same for ever.
+    They are not saved: numpy guarantees that this legacy generator will always draw the same numbers.
     """
     random = np.random.RandomState(seed)
     directions = np.empty((0, size))
@@ -28,15 +28,15 @@ def orthogonal_gaussians(features: int, size: int, seed: int = 0) -> Tensor:
 
 @cache
 def _table(features: int, size: int) -> Tensor:
-    """Drawn once, for all layers."""
+    """Return the random features, drawn once for all layers."""
     return orthogonal_gaussians(features, size)
 
 
 def positive_features(query_BHTK: Tensor, key_BHSK: Tensor, mask_BS: Tensor, omega_MK: Tensor) -> tuple[Tensor, Tensor]:
-    """φ(Q) and φ(K) for queries and keys that are scaled already, without the factors that D^-1 takes out again.
+    """Return φ(Q) and φ(K) for scaled queries and keys, without the factors that cancel in D^-1.
 
-    These are 1/sqrt(m), a query's exp(-|q|²/2), and whatever multiplies a feature of all keys and divides it in the
-    queries. So each is chosen to make the largest 1: nothing overflows, and D is never below 1.
+    These are 1/sqrt(m), a query's exp(-|q|²/2), and any factor that multiplies a feature in all keys and divides it in
+    the queries. Each is chosen to make the largest value 1: nothing overflows, and D is never below 1.
     """
     key_BHSM = key_BHSK @ omega_MK.T - key_BHSK.square().sum(-1, keepdim=True) / 2
     key_BHSM = key_BHSM.masked_fill(~mask_BS[:, None, :, None], torch.finfo(key_BHSM.dtype).min)
@@ -47,13 +47,13 @@ def positive_features(query_BHTK: Tensor, key_BHSK: Tensor, mask_BS: Tensor, ome
 
 
 class Performer(MultiHeadAttention):
-    """Softmax attention in O(m·n·d), as the mean over m random ω of what is equal to it in expectation (its lemma 1).
+    """Softmax attention in O(m·n·d), approximated by the mean over m random features (lemma 1 of its paper).
 
         exp(q · k) = E_ω[exp(ω · q - |q|²/2) exp(ω · k - |k|²/2)],    ω ~ N(0, I)
         φ(x) = exp(-|x|²/2) / sqrt(m) · (exp(ω_1 · x) … exp(ω_m · x))
         Attention(Q, K, V) = D^-1 φ(Q) (φ(K)^T V),    D = diag(φ(Q) (φ(K)^T 1))
 
-    with q and k divided by d_k^(1/4). Its paper draws the ω anew from time to time while it trains; here they stay.
+    with q and k divided by d_k^(1/4). Its paper redraws the ω at intervals during training; here they are fixed.
     """
 
     omega_MK: Tensor
@@ -63,7 +63,7 @@ class Performer(MultiHeadAttention):
         self.register_buffer("omega_MK", _table(features, d_k), persistent=False)
 
     def mix(self, x_BSD: Tensor, mask_BS: Tensor, *, weights: bool = False) -> tuple[Tensor, Tensor | None]:
-        """B, S, D and, when asked, the weights that the features imply: B, H, S, S, in quadratic time."""
+        """Return B, S, D and, if `weights`, the weights that the features imply: B, H, S, S, in quadratic time."""
         query_BHSK, (key_BHSK, value_BHSV) = self.queries_keys_values(x_BSD)
         root = self.scale**0.5
         query_BHSM, key_BHSM = positive_features(query_BHSK * root, key_BHSK * root, mask_BS, self.omega_MK)

@@ -11,19 +11,19 @@ from torch import Tensor, nn
 
 from regard.model.kernels.linear import Linear
 
-STEPS = 0.001, 0.1  # the shortest and the longest Δ at first
+STEPS = 0.001, 0.1  # the initial range of Δ
 
 
 class StateSpace(nn.Module):
-    """Every channel is a linear system of N states with a diagonal, complex A. Sampled in steps of Δ it recurs,
+    """A state-space layer: each channel is a linear system of N states, diagonal and complex, discretised with step Δ,
 
         h' = A h + B u,    y = C h + D u
         h_t = Ā h_{t-1} + B̄ u_t,    y_t = 2 Re(C h_t) + D u_t,    Ā = exp(Δ A),    B̄ = (Ā - 1) A^-1 B
 
-    and that is a convolution, computed by Fourier transforms in O(n log n): y = K * u + D u, K_l = 2 Re(C Ā^l B̄).
+    which is a convolution, computed by Fourier transforms in O(n log n): y = K * u + D u, K_l = 2 Re(C Ā^l B̄).
 
-    An encoder looks both ways: a second C makes a kernel for what comes after a position. Then, as in S4, GELU, a
-    linear map and a gate. B is 1, and A starts as S4D-Lin, -1/2 + π i n. There are no weights to look at.
+    The encoder's layer is bidirectional: a second C gives a kernel for the positions after. Then, as in S4, follow
+    GELU, a linear map and a gate. B is 1, and A starts as S4D-Lin, -1/2 + π i n. It has no attention weights.
     """
 
     def __init__(self, d_model: int, state_size: int) -> None:
@@ -33,18 +33,18 @@ class StateSpace(nn.Module):
         self.log_step_D = nn.Parameter(torch.empty(D).uniform_(shortest, longest))  # Δ
         self.log_decay_DM = nn.Parameter(torch.full((D, M), math.log(0.5)))  # -Re A
         self.frequency_DM = nn.Parameter(math.pi * torch.arange(M).repeat(D, 1))  # Im A
-        self.read_2DMC = nn.Parameter(torch.empty(2, D, M, 2).normal_(std=0.5**0.5))  # C, there and back
+        self.read_2DMC = nn.Parameter(torch.empty(2, D, M, 2).normal_(std=0.5**0.5))  # C, forward and backward
         self.skip_D = nn.Parameter(torch.empty(D).normal_())  # D
         self.output = Linear(D, 2 * D)
 
     def mix(self, x_BSD: Tensor, mask_BS: Tensor, *, weights: bool = False) -> tuple[Tensor, Tensor | None]:
-        """B, S, D. Padding is put to 0, which adds nothing to any sum."""
+        """Return B, S, D. Padding is set to 0, so that it adds nothing to any sum."""
         u_BSD = x_BSD.masked_fill(~mask_BS[:, :, None], 0.0)
         y_BSD = self.convolved(u_BSD.transpose(1, 2)).transpose(1, 2) + self.skip_D * u_BSD
         return F.glu(self.output(F.gelu(y_BSD)), dim=-1), None
 
     def convolved(self, u_BDS: Tensor) -> Tensor:
-        """Σ_{s <= t} K_{t-s} u_s + Σ_{s > t} K'_{s-t-1} u_s, with room for both kernels in one circle of 2 S places."""
+        """Return Σ_{s <= t} K_{t-s} u_s + Σ_{s > t} K'_{s-t-1} u_s, by one circular convolution of length 2 S."""
         S = u_BDS.shape[2]
         with torch.autocast(u_BDS.device.type, enabled=False):
             there_DS, back_DS = self.kernels(S)
@@ -54,10 +54,10 @@ class StateSpace(nn.Module):
         return y_BDZ[..., :S]
 
     def kernels(self, length: int) -> Tensor:
-        """K_l for 0 <= l < length, there and back: 2, D, length.
+        """Return K_l for 0 <= l < length, forward and backward: 2, D, length.
 
-        With l = W i + j, Ā^l = Ā^(W i) Ā^j: so sqrt(length) powers of each kind are enough, and the sum over states
-        is a matrix product, of their real and imaginary parts.
+        With l = W i + j, Ā^l = Ā^(W i) Ā^j: so sqrt(length) powers of each kind are enough, and the sum over states is
+        a matrix product of their real and imaginary parts.
         """
         A_DM = torch.complex(-self.log_decay_DM.exp(), self.frequency_DM)
         step_DM = self.log_step_D.exp()[:, None] * A_DM
