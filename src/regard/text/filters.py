@@ -80,8 +80,7 @@ class Duplicates:
         self._root = _Buckets(directory / "duplicates", depth=0)
 
     def extend(self, digests: bytes) -> None:
-        """Add pairs by their concatenated digests; they are numbered 0, 1, 2, … in the order in which they are
-        added."""
+        """Add pairs by their concatenated digests; they are numbered 0, 1, 2, … in the order of addition."""
         assert len(digests) % DIGEST_SIZE == 0, "half a digest"
         number, pack, buffers = self.count, _RECORD.pack, self._root.buffers
         for at in range(0, len(digests), DIGEST_SIZE):

@@ -65,8 +65,8 @@ def read(content: bytes, origin: str) -> Foreign:
 
 
 def write(names: Sequence[str], tags: int, foreign: Foreign) -> bytes:
-    """Return the file of one language: `names` in the order of their ids, with `tags` tags after the reserved
-    tokens."""
+    """Return the file of one language: `names` in the order of their ids, `tags` of them tags, after the reserved
+    ones."""
     first = len(RESERVED) + tags
     records = [(RESERVED[index][0], 0.0, RESERVED[index][1]) for index in range(len(RESERVED))]
     records += [(name, 0.0, CONTROL) for name in names[len(RESERVED) : first]]

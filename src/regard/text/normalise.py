@@ -1,5 +1,4 @@
-"""Normalisation of any string to the one spelling that the rest of regard uses: a single line in a Unicode normal
-form."""
+"""Normalisation of any string to the one spelling that regard uses: a single line in a Unicode normal form."""
 
 import sys
 import unicodedata
@@ -44,9 +43,7 @@ def normalise(text: str, form: Form = "NFC") -> str:
     if text.isascii():
         return text
     text = unicodedata.normalize(form, _stream_safe(text))
-    return (
-        _collapse(text) if form == "NFKC" else text
-    )  # NFKC creates spaces: from U+00A0, and from U+00A8 one with a mark
+    return _collapse(text) if form == "NFKC" else text  # NFKC creates spaces: from U+00A0, and from U+00A8
 
 
 def _collapse(text: str) -> str:
@@ -78,8 +75,7 @@ def _stream_safe(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _marks(character: str) -> tuple[int, int, bool]:
-    """Count the nonstarters at the start and the end of a character's full decomposition; say whether it has only
-    these."""
+    """Return the nonstarters that begin and that end a decomposed character, and whether it has only these."""
     is_mark = [unicodedata.combining(part) > 0 for part in unicodedata.normalize("NFKD", character)]
     if all(is_mark):
         return len(is_mark), len(is_mark), True

@@ -1,5 +1,4 @@
-"""The subset of protobuf's wire format that a subword model's file uses: a key, then a number, four bytes or a
-length."""
+"""The subset of protobuf's wire format in a subword model's file: a key, then a number, four bytes or a length."""
 
 from collections.abc import Iterator
 

@@ -37,9 +37,7 @@ STAND_IN = "\ufdd0"  # passed to it for a real U+2581: a noncharacter, so never 
 
 NORMAL, UNKNOWN, CONTROL, UNUSED, BYTE = 1, 2, 3, 5, 6  # ModelProto.SentencePiece.Type
 RESERVED = {PAD: ("<pad>", CONTROL), UNK: ("<unk>", UNKNOWN), BOS: ("<s>", CONTROL), EOS: ("</s>", CONTROL)}
-TAG = re.compile(
-    r"<[^\s<>,\"▁\x00-\x1f\ud800-\udfff]+>"
-)  # in brackets: the trainer splits its text at every tag's name
+TAG = re.compile(r"<[^\s<>,\"▁\x00-\x1f\ud800-\udfff]+>")  # in brackets: the trainer splits text at tag names
 BYTES = [f"<0x{value:02X}>" for value in range(256)]
 
 
@@ -73,8 +71,8 @@ def is_tag(name: str) -> bool:
 
 
 def settings(kind: Kind, *, squeeze: bool = False) -> bytes:
-    """Return the end of every file: the fields of trainer_spec (field 2) and normalizer_spec (field 3) that differ
-    from their defaults."""
+    """Return the end of every file: the fields of trainer_spec (2) and normalizer_spec (3) other than their
+    defaults."""
     return _trainer(kind, fallback=True) + message(3, message(1, b"identity") + number(4, squeeze))
 
 
@@ -122,8 +120,7 @@ def returned(content: bytes) -> bytes:
 
 
 def read(content: bytes, origin: str) -> Pieces:
-    """Validate a file's bytes; raise a UserError that begins with `origin` for anything but a file that regard
-    wrote."""
+    """Validate a file's bytes; raise a UserError that begins with `origin` unless regard wrote such a file."""
     if len(content) > LARGEST_FILE:
         raise UserError(f"{origin}: {len(content):,} bytes is too large for a subword model; restore it from a copy")
     try:

@@ -72,8 +72,7 @@ class Tree:
 
 
 def walk(tree: Tree) -> Iterator[tuple[Literal["open", "word", "close"], Tree]]:
-    """Walk a tree in the order of its brackets: a constituent when it opens and when it closes, a tag with its word
-    once."""
+    """Walk a tree in bracket order: a constituent when it opens and when it closes, a tag with its word once."""
     pending: list[tuple[Literal["open", "close"], Tree]] = [("open", tree)]
     while pending:
         kind, tree = pending.pop()
