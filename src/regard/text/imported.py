@@ -65,8 +65,7 @@ def read(content: bytes, origin: str) -> Foreign:
 
 
 def write(names: Sequence[str], tags: int, foreign: Foreign) -> bytes:
-    """Return the file of one language: `names` in the order of their ids, `tags` of them tags, after the reserved
-    ones."""
+    """Return one language's file: `names` in the order of their ids, of which `tags` follow the reserved tokens."""
     first = len(RESERVED) + tags
     records = [(RESERVED[index][0], 0.0, RESERVED[index][1]) for index in range(len(RESERVED))]
     records += [(name, 0.0, CONTROL) for name in names[len(RESERVED) : first]]

@@ -71,8 +71,7 @@ def is_tag(name: str) -> bool:
 
 
 def settings(kind: Kind, *, squeeze: bool = False) -> bytes:
-    """Return the end of every file: the fields of trainer_spec (2) and normalizer_spec (3) other than their
-    defaults."""
+    """Return the end of every file: the fields of trainer_spec (2) and normalizer_spec (3) that are not defaults."""
     return _trainer(kind, fallback=True) + message(3, message(1, b"identity") + number(4, squeeze))
 
 
