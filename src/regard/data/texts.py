@@ -44,7 +44,7 @@ class Part(Frozen):
 
 
 def write(part: Part, languages: tuple[str, str], raw: Path, folder: Path) -> None:
-    """Write a part's texts into the folder; its unpacked files in `raw` are not needed any more."""
+    """Write a part's texts into the folder; its unpacked files in `raw` may be moved."""
     sides = [raw / side for side in part.sides]
     if part.kind == "tsv":
         _divide(sides[0], languages, folder)

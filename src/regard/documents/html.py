@@ -148,7 +148,7 @@ def _closed(token: _Token) -> bool:
 
 
 def _in_language(token: _Token, language: str) -> str:
-    """Return the tag <html> with its language, if it names one, and a direction from right to left."""
+    """Return the tag <html> with its lang, if it has one, replaced, and dir="rtl" for a language from right to left."""
     begin, raw = len(token.raw) - 1 - len(token.attributes), token.raw
     for found in reversed(list(_ATTRIBUTE.finditer(raw, begin, len(raw) - 1))):
         if found[1].lower() in ("lang", "xml:lang") and found[2] is not None:

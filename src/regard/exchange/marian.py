@@ -50,7 +50,7 @@ def layer_parameters(encoder_layers: int, decoder_layers: int) -> Iterator[Param
 
 
 def halves(d_model: int) -> Tensor:
-    """Return the permutation from Marian's dimensions to ours: the sines, then the cosines."""
+    """Return which of our dimensions is at each of Marian's: the sines, then the cosines."""
     order_D = torch.arange(d_model)
     return torch.cat((order_D[0::2], order_D[1::2]))
 

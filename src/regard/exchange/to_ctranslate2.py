@@ -105,7 +105,7 @@ def _checksums(model: Path) -> dict[str, str]:
 def write_ctranslate2(
     folder: Path, described: SavedModel, weights: Mapping[str, Array], quantization: Quantization
 ) -> None:
-    """Write the files that CTranslate2 loads into a folder, which the caller completes."""
+    """Write the files that CTranslate2 loads into a folder that the caller publishes or deletes."""
     config = described.config
     source, target = described.vocabularies
     for size, subwords in ((config.source_vocabulary or config.vocabulary, source), (config.vocabulary, target)):

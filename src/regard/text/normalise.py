@@ -43,7 +43,8 @@ def normalise(text: str, form: Form = "NFC") -> str:
     if text.isascii():
         return text
     text = unicodedata.normalize(form, _stream_safe(text))
-    return _collapse(text) if form == "NFKC" else text  # NFKC creates spaces: from U+00A0, and from U+00A8
+    # NFKC creates spaces: U+00A0 becomes one, and U+00A8 one with a mark.
+    return _collapse(text) if form == "NFKC" else text
 
 
 def _collapse(text: str) -> str:

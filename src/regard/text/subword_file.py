@@ -190,7 +190,7 @@ def _rules(end: bytes) -> Rules | None:
 
 
 def _check(kinds: list[int], names: list[str], rules: Rules | None) -> tuple[str, ...]:
-    """Require the reserved tokens, then tags, then the 256 bytes and the learned pieces; return the tags."""
+    """Require the reserved tokens, then tags, then (unless imported) the 256 bytes, then pieces; return the tags."""
     first = len(RESERVED)
     count = next((index for index, kind in enumerate(kinds[first:]) if kind != CONTROL), 0)
     layout = [RESERVED[index] for index in range(first)] + [(name, CONTROL) for name in names[first : first + count]]

@@ -176,7 +176,7 @@ class Subwords:
 
 
 class _Stream:
-    """Sentences for the trainer, cut and cleaned; re-raises their own exception instead of sentencepiece's."""
+    """Sentences for the trainer, cut and cleaned; keeps their exception, to be raised instead of sentencepiece's."""
 
     def __init__(self, sentences: Iterable[str]) -> None:
         self.sentences = sentences

@@ -80,7 +80,7 @@ def _page(package: Package, place: str, languages: Languages) -> tuple[Source, P
 
 
 def _described(target: str) -> Change:
-    """Return a function that sets the language in a book's package document."""
+    """Return a function that sets the language and the page direction in a book's package document."""
 
     def changed(text: str) -> str:
         text = _LANGUAGE.sub(rf"\g<1>{target}\2", text, count=1)
