@@ -137,7 +137,7 @@ def _in_proportion(source: str, marks: Sequence[Mark], target: str, candidates: 
 
 
 def _inside_words(source: str, theirs: Sequence[Word], at: int, target: str, ours: Sequence[Word]) -> list[int]:
-    """Return where the target has the context of a mark inside a word: H<sub>2</sub>O, 10<sup>6</sup>, so.<sup>1</sup>"""
+    """Return where the target has the context of a mark in a word: H<sub>2</sub>O, 10<sup>6</sup>, so.<sup>1</sup>"""
     number = bisect_left(theirs, at, key=lambda word: word.end)
     if number == len(theirs) or not theirs[number].start < at < theirs[number].end:
         return []

@@ -1,8 +1,8 @@
 """Validation of the normalisation rules inside a third-party sentencepiece model, before C++ code reads them.
 
 A charsmap is a size, a double-array trie of that many bytes (Yata's darts-clone) and the replacements, each ended by
-NUL. Sentencepiece follows the trie's offsets without bounds checks, and accepts at most 32 matches at a position; with a
-forged trie, both can lead to reads out of bounds.
+NUL. Sentencepiece follows the trie's offsets without bounds checks, and accepts at most 32 matches at a position; with
+a forged trie, both can lead to reads out of bounds.
 
     unit = value 31 bits, 1                              a leaf: where the replacement begins
          | label 8 bits, leaf 1, far 1, offset 21, 0     a node; bits are counted from the lowest
