@@ -1,12 +1,12 @@
-"""From prepared pairs to batches: similar lengths together, a fresh order each epoch, and nothing to remember.
+"""Batches of prepared pairs: similar lengths together, a fresh order each epoch, and no state.
 
 Which pairs come in which batch is a pure function of the corpora, batch_tokens, the seed and a Position. So a run
 resumes at the exact batch, and any number of processes divide the same stream. Planning reads lengths only; token ids
 are read when a batch is built, by the process that owns it.
 
-An epoch is cut into windows of at most about a million pairs, so that memory stays flat however large the corpora are.
-A window holds the same share of every corpus. Its pairs are laid out by length (layout.py), cut into batches, and the
-batches shuffled.
+An epoch is cut into windows of at most about a million pairs, so that memory use does not depend on the size of the
+corpora. A window holds the same share of every corpus. Its pairs are laid out by length (layout.py), cut into batches,
+and the batches shuffled.
 
 Shapes: B pairs of a batch, S source positions, T target positions, L either of these, N pairs of a window.
 """
@@ -33,7 +33,7 @@ Ids = NDArray[np.integer[Any]]
 
 
 class Pairs(Protocol):
-    """What batches need of a prepared corpus: regard.data.prepared.Split."""
+    """The interface of a prepared corpus that batches use: regard.data.prepared.Split."""
 
     @property
     def weight(self) -> float: ...
@@ -43,7 +43,7 @@ class Pairs(Protocol):
 
 
 class Position(NamedTuple):
-    """A place in the endless stream, each part counted from 0. A checkpoint keeps it."""
+    """A position in the endless stream, each part counted from 0. A checkpoint stores it."""
 
     epoch: int = 0
     window: int = 0
@@ -55,7 +55,7 @@ START = Position()
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which pairs a batch holds, before any of their tokens is read. Lengths are without BOS and EOS."""
+    """The pairs of a batch, before any of their tokens is read. Lengths are without BOS and EOS."""
 
     position: Position
     after: Position
@@ -66,12 +66,12 @@ class Plan:
 
     @property
     def source_tokens(self) -> int:
-        """Real source tokens, each sentence's EOS among them."""
+        """Return the number of real source tokens, each sentence's EOS among them."""
         return int(self.source_B.sum()) + len(self.source_B)
 
     @property
     def target_tokens(self) -> int:
-        """Tokens that the model is asked to predict: those of the target, and each sentence's EOS."""
+        """Return the number of tokens that the model has to predict: those of the target, and each sentence's EOS."""
         return int(self.target_B.sum()) + len(self.target_B)
 
 
@@ -90,13 +90,13 @@ class Batch:
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """The corpus and the index of each row, for the log."""
+        """Return the corpus and the index of each row, for the log."""
         return list(zip(self.plan.corpus_B.tolist(), self.plan.index_B.tolist(), strict=True))
 
     def parts(self, count: int) -> list[tuple[Tensor, Tensor]]:
-        """The same pairs in so many parts, or fewer if they are few: of about as many tokens, shorter targets first.
+        """Split the batch into `count` parts, or fewer if it has few pairs, of similar size, shorter targets first.
 
-        Each part has tensors of its own, whose padding reaches to the longest of its texts only.
+        Each part has tensors of its own, padded to the longest of its own texts only.
         """
         order_B = np.argsort(self.plan.target_B, kind="stable")
         tokens_B = np.cumsum((self.plan.source_B + self.plan.target_B + 2)[order_B])
@@ -112,7 +112,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one process needs for one update of the weights. The token counts are those of all processes together."""
+    """One process's share of one update of the weights. The token counts are those of all processes together."""
 
     batches: tuple[Batch, ...]
     position: Position
@@ -123,7 +123,7 @@ class Step:
 
 
 class TooLong(NamedTuple):
-    """Pairs of a corpus that are longer than a limit."""
+    """The number of pairs of a corpus that are longer than a limit."""
 
     pairs: int
     longest: int
@@ -131,7 +131,7 @@ class TooLong(NamedTuple):
 
 
 def too_long(split: Pairs, limit: int, *, window: int = WINDOW) -> TooLong:
-    """How many pairs have a text of more than `limit` tokens, EOS counted."""
+    """Count the pairs with a text of more than `limit` tokens, EOS counted."""
     pairs = longest = 0
     for first in range(0, len(split), window):
         longest_N = _longest(*split.lengths(np.arange(first, min(first + window, len(split)))))
@@ -141,7 +141,7 @@ def too_long(split: Pairs, limit: int, *, window: int = WINDOW) -> TooLong:
 
 
 def _longest(source_N: Ids, target_N: Ids) -> Integers:
-    """Tokens of the longer text of each pair, EOS counted."""
+    """Return the tokens of the longer text of each pair, EOS counted."""
     return np.maximum(source_N, target_N).astype(np.int64) + 1
 
 
@@ -151,12 +151,12 @@ class Batches:
     A batch has rows × longest source <= batch_tokens and rows × longest target <= batch_tokens, EOS counted in both.
     Pairs with a text of more tokens than that, or than `longest`, are left out: `too_long` counts them by corpus.
 
-    A corpus of weight w and n pairs is passed over again and again, each time in another order, and epoch e takes the
+    A corpus of weight w and n pairs is traversed again and again, each time in another order, and epoch e takes the
     visits from round(e·w·n) to round((e+1)·w·n). So weight 1 gives each pair exactly once an epoch, 2 exactly twice,
-    0.5 half of them and then the other half; and at no time has a pair come more than once oftener than another.
+    0.5 half of them and then the other half; the visits of any two pairs never differ by more than one.
 
-    A corpus larger than a window is reordered by blocks of consecutive pairs, so that the reading of a window touches
-    that window's share of the disk and not a page for each pair.
+    A corpus larger than a window is shuffled by blocks of consecutive pairs, so that reading a window touches that
+    window's share of the disk and not a page for each pair.
     """
 
     def __init__(
@@ -188,7 +188,7 @@ class Batches:
         self.block = block
 
     def steps(self, start: Position = START, *, group: int = 1, rank: int = 0, world: int = 1) -> Iterator[Step]:
-        """From `start`, each step's share of process `rank` of `world`.
+        """Yield, from `start`, the share of process `rank` of `world` in each step.
 
         One step consumes `group` consecutive batches of the stream, also across the end of an epoch. Process r builds
         those at r, r + world, …: with a group that `world` does not divide some processes get one batch fewer.
@@ -206,7 +206,7 @@ class Batches:
             )
 
     def plans(self, start: Position = START) -> Iterator[Plan]:
-        """The stream from `start` on, the same for every process. It costs one window's planning to begin anywhere."""
+        """Yield the stream from `start` on, the same for every process. Starting anywhere costs planning one window."""
         epoch, window, batch = start
         if window > 0 and window >= self._windows(epoch):
             raise _foreign(start)
@@ -221,7 +221,7 @@ class Batches:
         return _build(self.splits, plan)
 
     def _visits(self, corpus: int, epoch: int) -> tuple[int, int]:
-        """The first visit of a corpus in an epoch, and the first that is not in it any more."""
+        """Return the first visit of a corpus in an epoch, and the first after it."""
         split = self.splits[corpus]
         first, end = (math.floor(number * split.weight * len(split) + 0.5) for number in (epoch, epoch + 1))
         return first, end
@@ -231,7 +231,7 @@ class Batches:
         return -(-sum(end - first for first, end in visits) // self.window)
 
     def _window(self, epoch: int, window: int, start: int) -> Iterator[Plan]:
-        """The plans of one window from batch `start` on."""
+        """Yield the plans of one window from batch `start` on."""
         windows = self._windows(epoch)
         parts = []
         for corpus, split in enumerate(self.splits):
@@ -261,8 +261,8 @@ class Batches:
             yield Plan(Position(epoch, window, batch), after, *(values_N[rows] for values_N in columns))
 
     def _visited(self, corpus: int, size: int, low: int, high: int) -> Integers:
-        """The pairs of a corpus at visits low to high; visit v is number v % size of pass v // size."""
-        # A corpus within a window is read as a whole anyway, so there every pair moves by itself.
+        """Return the pairs of a corpus at visits low to high; visit v is number v % size of pass v // size."""
+        # A corpus within a window is read as a whole anyway, so its pairs are shuffled one by one.
         block = self.block if size > self.window else 1
         pieces = [np.empty(0, dtype=np.int64)]
         for number in range(low // size, -(-high // size)) if high > low else ():
@@ -282,7 +282,7 @@ class Batches:
 def evaluation_batches(
     split: Pairs, batch_tokens: int, *, longest: int | None = None, window: int = WINDOW
 ) -> Iterator[Batch]:
-    """Every pair of a split exactly once, similar lengths together, always the same; `plan.index_B` tells which.
+    """Yield every pair of a split exactly once, similar lengths together, in a fixed order (see `plan.index_B`).
 
     A pair longer than batch_tokens is a batch by itself. One with a text of more than `longest` tokens, EOS counted, is
     left out: the model could not read it.
@@ -307,7 +307,7 @@ def _foreign(position: Position) -> UserError:
 
 
 def _shortest(split: Pairs, window: int) -> int:
-    """Tokens, EOS counted, of the pair whose longer text is the shortest."""
+    """Return the tokens, EOS counted, of the longer text of the shortest pair."""
     parts = (np.arange(first, min(first + window, len(split))) for first in range(0, len(split), window))
     return min(int(_longest(*split.lengths(part)).min()) for part in parts)
 
@@ -322,7 +322,7 @@ def _build(splits: Sequence[Pairs], plan: Plan) -> Batch:
 
 
 def _pad(rows: list[Ids], lengths_B: Integers, begin: list[int]) -> Tensor:
-    """Rows of ids between `begin` and EOS, with PAD after them."""
+    """Return rows of ids between `begin` and EOS, padded with PAD."""
     end_B = lengths_B + len(begin)
     ids_BL = np.full((len(rows), int(end_B.max()) + 1), PAD, dtype=np.int64)
     columns = np.arange(ids_BL.shape[1])

@@ -1,7 +1,6 @@
-"""Public corpora by name: which there are (corpora.toml), which are here, and getting one.
+"""Public corpora by name: the catalogue (corpora.toml), those on this machine, and their download.
 
-A corpus that is here is a folder with text aligned by line and `corpus.json`, which says what it is. Nothing is
-downloaded but by `get`.
+A downloaded corpus is a folder with text aligned by line and `corpus.json`, which describes it. Only `get` downloads.
 """
 
 import os
@@ -27,33 +26,33 @@ DOWNLOADS = "downloads"
 
 
 class PublicCorpus(Frozen):
-    """A corpus that somebody publishes."""
+    """A published corpus."""
 
     languages: tuple[str, str]
     about: str
     home: str
     licence: str
     pairs: int
-    """In training, about."""
+    """Approximate number of training pairs."""
     parts: Annotated[tuple[Part, ...], Field(min_length=1)]
 
     @property
     def downloads(self) -> list[str]:
-        """The names of the files that it is made from."""
+        """Return the names of the files that it is made from."""
         return list(dict.fromkeys(side.partition("/")[0] for part in self.parts for side in part.sides))
 
 
 class PublicTreebank(Frozen):
-    """Trees that somebody publishes, in a way that a person has to follow."""
+    """A published treebank, which a person has to obtain by hand."""
 
     language: str
     about: str
     home: str
     licence: str
     trees: int
-    """In training, about."""
+    """Approximate number of training trees."""
     how: str
-    """What to do to have them as files of trees."""
+    """Instructions for obtaining it as files of trees."""
 
 
 class Catalogue(Frozen):
@@ -76,20 +75,20 @@ class Catalogue(Frozen):
         return self.corpora[name]
 
     def size(self, name: str) -> int | None:
-        """Bytes to download, if they are published of every file."""
+        """Return the bytes to download, or None unless the size of every file is published."""
         sizes = [self.files[file].size for file in self.find(name).downloads]
         return None if None in sizes else sum(size for size in sizes if size is not None)
 
 
 @cache
 def catalogue() -> Catalogue:
-    """What corpora.toml says."""
+    """Return the contents of corpora.toml."""
     content = tomllib.loads((resources("regard.data") / "corpora.toml").read_text(encoding="utf-8"))
     return check(Catalogue, content, "corpora.toml")
 
 
 def home() -> Path:
-    """Where corpora are kept: corpora/ in $REGARD_CACHE, or in regard/ of the user's cache."""
+    """Return the folder of all corpora: corpora/ in $REGARD_CACHE, or in regard/ of the user's cache."""
     if own := os.environ.get("REGARD_CACHE"):
         return Path(own).expanduser() / "corpora"
     general = os.environ.get("XDG_CACHE_HOME")
@@ -101,7 +100,7 @@ def is_here(name: str) -> bool:
 
 
 def get(name: str, to: Path | None = None, progress: Progress | None = None) -> Path:
-    """The folder of a corpus, downloaded and unpacked unless it is there; `to` instead of its place in the cache.
+    """Return the folder of a corpus, downloaded and unpacked if needed; `to` overrides its place in the cache.
 
     A folder that is damaged, or of an earlier description, is made again. The downloads stay in the cache.
     """
@@ -135,7 +134,7 @@ def get(name: str, to: Path | None = None, progress: Progress | None = None) -> 
 
 
 def _check_folder(folder: Path, corpus: PublicCorpus, name: str) -> None:
-    """Refuse a folder with anything in it that is no part of the corpus, which would be lost, before a download."""
+    """Reject, before a download, a folder with anything that is not part of the corpus, because it would be lost."""
     there = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
     own = {text for part in corpus.parts for split in texts.SPLITS for text in part.texts(split, corpus.languages)}
     others = there - own - {DESCRIPTION, files.MANIFEST} if DESCRIPTION in there else there
@@ -162,9 +161,9 @@ def _is_whole(folder: Path, described: object) -> bool:
 def text_files(
     name: str, split: Split, source: str | None = None, target: str | None = None, *, folder: Path | None = None
 ) -> list[tuple[str, str]]:
-    """The two files of each part of a split of a corpus that is here, source first.
+    """Return the two files of each part of a split of a downloaded corpus, source first.
 
-    The languages are in the corpus's own order, or in the one that is asked for.
+    The languages are in the corpus's own order, or in the requested one.
     """
     corpus = catalogue().find(name)
     folder = folder or home() / name

@@ -1,7 +1,7 @@
 """Parallel text in files -> raw pairs: two files aligned by line, a TSV, or JSON lines; plain or compressed.
 
-Reading has two halves, so that the second can be shared among processes: `Corpus.chunks` cuts the files into runs of
-raw lines, `parse` makes a run into pairs. `pairs` is both, for who needs no more.
+Reading has two stages, so that the second can be shared among processes: `Corpus.chunks` cuts the files into runs of
+raw lines, `parse` turns a run into pairs. `pairs` does both.
 """
 
 import re
@@ -16,11 +16,11 @@ from regard.data.parse import Chunk, Kind, Reading, parse
 from regard.errors import UserError
 
 CHUNK_LINES = 8192
-CHUNK_BYTES = 1 << 19  # of both sides; with a block more it stays below LONGEST_LINE, which makes decoding fast
+CHUNK_BYTES = 1 << 19  # of both sides; plus one block it stays below LONGEST_LINE, which makes decoding fast
 
 _ENDINGS: dict[str, Kind] = {".tsv": "tsv", ".jsonl": "json", ".ndjson": "json", ".json": "json"}
 _CODE = re.compile("[a-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
-# What stands at the end of a file's name like a language code, and is none.
+# Endings of file names that look like a language code but are not.
 _NO_LANGUAGES = {"bpe", "csv", "lc", "out", "raw", "ref", "spm", "src", "tgt", "tok", "trg", "tsv", "txt", "xml"}
 
 
@@ -28,14 +28,14 @@ class Corpus:
     """One corpus while it is read.
 
     With `skip_invalid`, lines that one file has more than the other are counted as "unpaired", and of a broken archive
-    the whole lines before the break are used. When `chunks` has ended, `dropped` and `warnings` tell of it.
+    the complete lines before the break are used. When `chunks` has ended, `dropped` and `warnings` report it.
     """
 
     def __init__(self, config: CorpusConfig, reading: Reading) -> None:
         self.config = config
         self.reading = reading
         self.size = sum(path.stat().st_size for name in config.files if (path := Path(name)).is_file())
-        """Bytes to read, compressed, as far as they are known."""
+        """Bytes to read, compressed, as far as known."""
         self.position = 0
         """Bytes read."""
         self.dropped: Counter[str] = Counter()
@@ -66,7 +66,7 @@ class Corpus:
 
     def _parallel(self, source: Lines, target: Lines) -> Iterator[Chunk]:
         blocks = iter(source), iter(target)
-        waiting: tuple[list[bytes], list[bytes]] = [], []  # lines whose partners have not been read
+        waiting: tuple[list[bytes], list[bytes]] = [], []  # lines whose partners have not been read yet
         taken: tuple[list[bytes], list[bytes]] = [], []
         first, size = 1, 0
         while _refill(waiting, blocks):
@@ -81,7 +81,7 @@ class Corpus:
         if taken[0]:
             yield Chunk("parallel", first, len(taken[0]), (b"\n".join(taken[0]), b"\n".join(taken[1])))
         for block in blocks:
-            for _ in block:  # what one of them has more is counted
+            for _ in block:  # surplus lines of one file are counted
                 pass
         self._compare(source, target)
 
@@ -100,7 +100,7 @@ class Corpus:
 def _refill(
     waiting: tuple[list[bytes], list[bytes]], blocks: tuple[Iterator[list[bytes]], Iterator[list[bytes]]]
 ) -> bool:
-    """Read on where no line waits; false when a file has ended."""
+    """Read the next block of each side without buffered lines; return False when a file has ended."""
     for lines, block in zip(waiting, blocks, strict=True):
         if not lines:
             lines.extend(next(block, []))
@@ -112,7 +112,7 @@ def _kind(name: str) -> Kind | None:
 
 
 def _sniffed(lines: list[bytes]) -> Kind | None:
-    """The kind of a file from its first line that is not blank. JSON strings can't hold a tab."""
+    """Return the kind of a file from its first line that is not blank. JSON strings can't contain a tab."""
     line = next((line for line in lines if line.strip()), None)
     if line is None:
         return None
@@ -120,7 +120,7 @@ def _sniffed(lines: list[bytes]) -> Kind | None:
 
 
 def check(corpora: Sequence[CorpusConfig]) -> None:
-    """Raise UserError for what is known to fail before a line is read: absent files, standard input named twice."""
+    """Raise UserError for what is known to fail before a line is read: missing files, standard input named twice."""
     names = [name for corpus in corpora for name in corpus.files]
     for name in names:
         check_readable(name)
@@ -131,7 +131,7 @@ def check(corpora: Sequence[CorpusConfig]) -> None:
 def pairs(
     config: CorpusConfig, reading: Reading | None = None, dropped: Counter[str] | None = None
 ) -> Iterator[tuple[str, str]]:
-    """The raw pairs of a corpus, one by one; what is skipped is added to `dropped` by its reason."""
+    """Yield the raw pairs of a corpus, one by one; skipped lines are added to `dropped` by reason."""
     corpus = Corpus(config, reading or Reading(config.files))
     for chunk in corpus.chunks():
         parsed = parse(chunk, corpus.reading)
@@ -143,7 +143,7 @@ def pairs(
 
 
 def languages(files: Sequence[str]) -> tuple[str, str] | None:
-    """The language codes that two parallel files end with (train.en.gz, train.de.gz), if they do."""
+    """Return the language codes that two parallel files end with (train.en.gz, train.de.gz), if they do."""
     codes = [Path(uncompressed_name(name)).suffix[1:] for name in files]
     if len(set(codes)) != 2 or not all(_CODE.fullmatch(code) and code not in _NO_LANGUAGES for code in codes):
         return None

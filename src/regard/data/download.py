@@ -1,7 +1,7 @@
-"""A file at an address -> the same file on disk, whole and as published; what arrives is kept, to go on from.
+"""Download of a file to disk, complete and verified; an interrupted download resumes.
 
-Beside NAME lies NAME.json, which says where it came from and its SHA-256; while it arrives there are NAME.part and
-NAME.part.json. Where no checksum is published, that of the first download holds from then on.
+Beside NAME is NAME.json, with its address and SHA-256; during the download there are NAME.part and NAME.part.json.
+Where no checksum is published, that of the first download is used from then on.
 """
 
 import hashlib
@@ -21,20 +21,20 @@ from regard import files
 from regard.config.checked import Frozen
 from regard.errors import UserError
 
-ATTEMPTS = 5  # in a row that bring nothing new
-TIMEOUT = 30.0  # seconds that a server may be silent
-LARGEST = 16 << 30  # bytes of a file whose size nobody has published
+ATTEMPTS = 5  # in a row without progress
+TIMEOUT = 30.0  # seconds without data from the server
+LARGEST = 16 << 30  # bytes of a file of unpublished size
 BLOCK = 1 << 18
 
-_PASSING = {408, 425, 429, 500, 502, 503, 504}  # answers that may be others a little later
+_PASSING = {408, 425, 429, 500, 502, 503, 504}  # temporary HTTP errors
 _LOST = (URLError, HTTPException, ConnectionError, TimeoutError, ssl.SSLError)
 
 Progress = Callable[[str, int, int | None], None]
-"""Told a name, how many bytes are done, and of how many if that is known."""
+"""Called with a name, the bytes done, and the total bytes if known."""
 
 
 class Remote(Frozen):
-    """A file that somebody publishes, and what they say of it."""
+    """A published file with its size and checksums, as far as they are known."""
 
     address: Annotated[str, Field(pattern="^https?://[^/]+/.+")]
     size: Annotated[int, Field(ge=1)] | None = None
@@ -47,10 +47,9 @@ class Remote(Frozen):
 
 
 def download(remote: Remote, path: Path, progress: Progress | None = None, *, wait: float = 1.0) -> None:
-    """Put the file there, or go on with it; if it is there, compare it with its checksum.
+    """Download the file, or resume its download; if it exists, verify its checksum.
 
-    After a lost connection we try again, first after `wait` seconds, then after twice as many. A failure is a
-    UserError.
+    After a lost connection it retries, first after `wait` seconds, then after twice as many. A failure is a UserError.
     """
     record, part = _beside(path), path.with_name(f"{path.name}.part")
     with files.disk_mistakes(path.parent), files.one_writer(path):
@@ -61,7 +60,7 @@ def download(remote: Remote, path: Path, progress: Progress | None = None, *, wa
         resumed = part.exists()
         _fetch(remote, part, progress or (lambda *_: None), wait)
         wrong = _difference(remote, part, record)
-        if wrong and resumed:  # the file has changed since its first bytes came
+        if wrong and resumed:  # the file has changed since its first bytes were received
             part.unlink()
             _fetch(remote, part, progress or (lambda *_: None), wait)
             wrong = _difference(remote, part, record)
@@ -81,7 +80,7 @@ def _beside(path: Path) -> Path:
 
 
 def _difference(remote: Remote, path: Path, record: Path) -> str | None:
-    """What sets the file apart from the one that was published or, if that is not known, from the first download."""
+    """Return how the file differs from the published one or, if its checksum is unknown, from the first download."""
     size = path.stat().st_size
     if size == 0:
         return "it is empty"
@@ -105,7 +104,7 @@ def _digest(kind: str, path: Path) -> str:
 
 
 def _fetch(remote: Remote, part: Path, progress: Progress, wait: float) -> None:
-    """Receive until the file is whole; give up after ATTEMPTS that brought nothing new."""
+    """Receive until the file is complete; give up after ATTEMPTS without progress."""
     furthest, failures = _size(part), 0
     while True:
         try:
@@ -115,7 +114,7 @@ def _fetch(remote: Remote, part: Path, progress: Progress, wait: float) -> None:
         except HTTPError as error:
             reason = f"the server answers {error.code} {error.reason}"
             error.close()
-            if error.code == 416:  # nothing comes after what we have: it is all, or not this file's beginning
+            if error.code == 416:  # no bytes after ours: the part is complete, or not the beginning of this file
                 if str(error.headers.get("Content-Range")) == f"bytes */{_size(part)}":
                     return
                 part.unlink(missing_ok=True)
@@ -138,7 +137,7 @@ def _size(path: Path) -> int:
 
 
 def _receive(remote: Remote, part: Path, progress: Progress) -> bool:
-    """One request for what is missing; whether the file is whole now."""
+    """Return headers that ask for the missing bytes only, if a validator or the checksum can verify them."""
     limit = remote.size or LARGEST
     headers = _headers(remote, part)
     with _open(request.Request(remote.address, headers=headers)) as response:  # noqa: S310 (Remote admits http(s) only)
@@ -170,12 +169,12 @@ def _receive(remote: Remote, part: Path, progress: Progress) -> bool:
 def _block(response: HTTPResponse) -> bytes:
     try:
         return response.read1(BLOCK)
-    except OSError as error:  # told apart from those of the disk
+    except OSError as error:  # distinguished from those of the disk
         raise HTTPException(str(error)) from error
 
 
 def _headers(remote: Remote, part: Path) -> dict[str, str]:
-    """Ask for the rest where it can be known to belong to the part: by its mark, or in the end by the checksum."""
+    """Request the missing bytes if they can be verified to belong to the part: by its validator, or by the checksum."""
     headers = {"User-Agent": "regard (a command for machine translation)", "Accept-Encoding": "identity"}
     known = files.read_json(_beside(part)) if part.exists() and _beside(part).exists() else {}
     if not isinstance(known, dict) or known.get("address") != remote.address:
@@ -189,13 +188,13 @@ def _headers(remote: Remote, part: Path) -> dict[str, str]:
 
 
 def _mark(headers: HTTPMessage) -> str | None:
-    """What a server calls this version of the file."""
+    """Return the server's validator of this version of the file."""
     tag = headers.get("ETag")
     return tag if tag and not tag.startswith("W/") else headers.get("Last-Modified")
 
 
 def _range(response: HTTPResponse) -> tuple[int, int | None]:
-    """Where the bytes that come begin, and how many the whole file has."""
+    """Return the offset of the received bytes, and the size of the whole file."""
     if response.status != 206:
         length = response.headers.get("Content-Length") or ""
         return 0, int(length) if length.isdecimal() else None
@@ -205,7 +204,7 @@ def _range(response: HTTPResponse) -> tuple[int, int | None]:
 
 
 class _Redirects(request.HTTPRedirectHandler):
-    """To http and https only, and never from https to http."""
+    """A redirect handler for http and https only, and never from https to http."""
 
     def redirect_request(
         self, req: request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
@@ -218,7 +217,7 @@ class _Redirects(request.HTTPRedirectHandler):
 
 
 def _open(asked: request.Request) -> HTTPResponse:
-    """As urllib opens an address, but with no other protocols than http and https."""
+    """Open an address as urllib does, but with no other protocols than http and https."""
     opener = request.OpenerDirector()
     kinds: list[Any] = [
         request.ProxyHandler, request.HTTPHandler, request.HTTPSHandler, _Redirects, request.HTTPDefaultErrorHandler,

@@ -1,4 +1,4 @@
-"""Corpora -> cleaned pairs in a spool: read, normalised, filtered, the repeated ones known."""
+"""The first pass: read corpora, normalise, filter, find duplicates, and spool the cleaned pairs."""
 
 import json
 from collections import Counter
@@ -24,15 +24,15 @@ from regard.errors import UserError
 from regard.text.filters import DUPLICATE, Duplicates
 
 Progress = Callable[[str, int, int | None], None]
-"""progress(phase, done, total): done and total in bytes or pairs; total is None if it can't be known."""
+"""progress(phase, done, total): done and total in bytes or pairs; total is None if unknown."""
 
-# A validation set is what it is: only what is no pair is left out.
+# A validation set stays as it is: only lines that are not a pair are left out.
 _NO_FILTERS = FilterConfig(max_characters=1 << 30, max_ratio=None, identical=True, duplicates=True)
 
 
 @dataclass
 class Text:
-    """A corpus in the spool, and what became of its pairs."""
+    """A corpus in the spool, with the counts of its pairs."""
 
     config: CorpusConfig
     frames: list[Frame] = field(default_factory=list)
@@ -40,16 +40,16 @@ class Text:
     dropped: Counter[str] = field(default_factory=Counter)
     warnings: list[str] = field(default_factory=list)
     repeated: bytes | bytearray | None = None
-    """A bit for each pair of all corpora, the lowest first; set where a pair came before."""
+    """A bit for each pair of all corpora, the lowest first; set for a repeated pair."""
     first: int = 0
     """The number of its first bit."""
 
     def count(self) -> int:
-        """How many pairs are kept."""
+        """Return the number of kept pairs."""
         return self.read - self.dropped.total()
 
     def parts(self) -> Iterator[tuple[Frame, Kept]]:
-        """Each frame, and which of its pairs are not repeated."""
+        """Yield each frame, and which of its pairs are not repeated."""
         start = self.first
         for frame in self.frames:
             end = start + frame.count
@@ -58,7 +58,7 @@ class Text:
 
 
 def _unset(bits: bytes | bytearray, start: int, end: int) -> Kept:
-    """Which of some bits are not set; None if all."""
+    """Return which bits of a range are not set; None if all."""
     some = np.frombuffer(bits, dtype=np.uint8, offset=start // 8, count=(end + 7) // 8 - start // 8)
     kept = np.unpackbits(some, bitorder="little")[start % 8 :][: end - start] == 0
     return None if kept.all() else kept
@@ -66,7 +66,7 @@ def _unset(bits: bytes | bytearray, start: int, end: int) -> Kept:
 
 @dataclass(frozen=True)
 class Texts:
-    """All that was read."""
+    """All corpora that were read."""
 
     spool: Path
     train: list[Text]
@@ -84,9 +84,9 @@ def first_pass(
     workers: Workers,
     progress: Progress,
 ) -> Texts:
-    """Read all corpora. The validation set comes first, so that its pairs are known when they turn up in training.
+    """Read all corpora. The validation set comes first, so that its pairs are known when they occur in training.
 
-    Its texts are also written to `raw` as they are, so that translations of them can be measured.
+    Its raw texts are also written to `raw`, so that translations of them can be evaluated.
     """
     corpora = [_opened(corpus, config) for corpus in [*valid, *train]]
     spool, duplicates, overlap = Spool(scratch / "pairs"), Duplicates(scratch), _Overlap()
@@ -125,8 +125,8 @@ def first_pass(
 
 
 def _written(corpus: Corpus, raw: Path) -> Iterator[Chunk]:
-    """The corpus's chunks; on the way their pairs, blank ones too, are added to `raw`, an object a line."""
-    with raw.open("a", encoding="ascii") as file:  # with escapes: JSON may hold what UTF-8 can't
+    """Yield the corpus's chunks, and append their pairs, blank ones too, to `raw`, one JSON object a line."""
+    with raw.open("a", encoding="ascii") as file:  # with escapes: JSON may contain what UTF-8 can't
         for chunk in corpus.chunks():
             sources, targets, _ = parse(chunk, corpus.reading)
             for source, target in zip(sources, targets, strict=True):
@@ -162,7 +162,7 @@ def _check_not_empty(text: Text) -> None:
 
 
 class _Overlap:
-    """How many validation pairs are also in the training data."""
+    """Counter of the validation pairs that are also in the training data."""
 
     def __init__(self) -> None:
         self.found = 0
@@ -177,7 +177,7 @@ class _Overlap:
         return np.unique(np.frombuffer(b"".join(self._valid), dtype=np.uint64)[::2])
 
     def add_train(self, digests: bytes) -> None:
-        """Compare by half a digest, which is quick, and where that is known by the whole."""
+        """Compare by half a digest, which is fast, and confirm matches by the whole."""
         halves = np.frombuffer(digests, dtype=np.uint64)[::2]
         for place in np.flatnonzero(np.isin(halves, self._halves)).tolist():
             self.found += self._valid.pop(digests[16 * place : 16 * place + 16], 0)

@@ -1,4 +1,4 @@
-"""Which pairs lie together in a batch: an order of pairs by their two lengths, cut where a batch is full.
+"""Order of pairs by their two lengths, cut into batches.
 
 Shapes: N pairs, C cells; a cell is all pairs of one source length and one target length.
 """
@@ -16,7 +16,7 @@ Integers = NDArray[np.int64]
 def lay_out(
     source_N: Integers, target_N: Integers, batch_tokens: int, random: np.random.Generator
 ) -> tuple[Integers, list[int]]:
-    """An order of pairs with little padding, and where it is cut into batches; pairs of equal lengths lie at random.
+    """Return an order of pairs with little padding, and the bounds of its batches; pairs of equal lengths are shuffled.
 
     Lengths are without EOS, batch_tokens counts it: rows × longest source and rows × longest target are at most that.
 
@@ -66,8 +66,8 @@ def _snake(
 def _cut(longest_N: Integers, batch_tokens: int, first: float) -> list[int]:
     """Fill batch after batch while rows × the longest of them <= batch_tokens; one row may be longer than that.
 
-    The first batch gets the part `first` of its rows only, which moves all later boundaries. Without that, pairs whose
-    lengths are rare would meet the same company in every epoch.
+    The first batch gets only the fraction `first` of its rows, which moves all later boundaries. Without that, pairs of
+    rare lengths would be in a batch with the same pairs in every epoch.
     """
     bounds = [0]
     rows = np.arange(1, batch_tokens + 1)

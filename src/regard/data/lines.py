@@ -1,4 +1,4 @@
-"""A file of text, plain or compressed -> its raw lines, a few at a time, in memory that no line can exceed."""
+"""Raw lines of a plain or compressed text file, a few at a time, in bounded memory whatever their length."""
 
 import gzip
 import lzma
@@ -17,7 +17,7 @@ from regard.errors import UserError
 
 STANDARD_INPUT = "-"
 LONGEST_LINE = 1 << 20  # bytes; a longer line is not a sentence, and a file may have no newline at all
-LONGEST_SKIPPED = 64 << 20  # bytes of a line that are read to leave it out; what goes on longer has no end
+LONGEST_SKIPPED = 64 << 20  # bytes of a line that are read in order to skip it; a longer one is treated as endless
 BLOCK = 1 << 16
 
 _BOM = b"\xef\xbb\xbf"
@@ -32,31 +32,31 @@ _BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, zstd.ZstdErro
 
 
 def shown(name: str) -> str:
-    """What a person calls the file."""
+    """Return the file's name for messages."""
     return "standard input" if name == STANDARD_INPUT else name
 
 
 def uncompressed_name(name: str) -> str:
-    """train.en.gz -> train.en"""
+    """Return the name without its compression suffix: train.en.gz -> train.en."""
     return next((name.removesuffix(suffix) for suffix in _SUFFIXES if name.endswith(suffix)), name)
 
 
 class Lines:
     """The lines of one file, as lists of bytes without their ends; only \\n and \\r\\n end a line.
 
-    Compression is told from the first bytes, whatever the name; a name that promises it must hold it. A byte order
-    mark at the start is dropped. A line of more than LONGEST_LINE bytes, and a broken archive, are a UserError as soon
-    as they are known, after all lines before them have been given.
+    Compression is detected from the first bytes, whatever the name; a file whose name has a compression suffix must be
+    compressed. A byte order mark at the start is dropped. A line of more than LONGEST_LINE bytes, and a broken archive,
+    raise a UserError as soon as they are detected, after all lines before them have been yielded.
 
-    With `skip_invalid`, a longer line is given cut, but not to LONGEST_LINE or less, so that it can be known by its
-    length; and a broken archive is the end of the file: `broken` then says what was wrong. `skippable` says that the
-    user can ask for that.
+    With `skip_invalid`, a longer line is truncated, but not to LONGEST_LINE or less, so that its length identifies it;
+    and a broken archive ends the file: `broken` then says what was wrong. `skippable` says that the user can ask for
+    that.
     """
 
     def __init__(self, name: str, *, skip_invalid: bool = False, skippable: bool = False) -> None:
         self.name = name
         self.count = 0
-        """Lines given so far."""
+        """Lines yielded so far."""
         self.broken: str | None = None
         self._skip_invalid, self._skippable = skip_invalid, skippable
         self._file = _open(name)
@@ -67,7 +67,7 @@ class Lines:
             raise
 
     def position(self) -> int:
-        """Bytes of the file itself that have been read, for a progress bar."""
+        """Return the bytes of the file itself that have been read, for a progress bar."""
         return self._file.tell() if self._file.seekable() else 0
 
     def close(self) -> None:
@@ -83,7 +83,7 @@ class Lines:
         self.close()
 
     def __iter__(self) -> Iterator[list[bytes]]:
-        rest: list[bytes] = []  # the beginning of a line whose end has not come; of one that is too long, not all
+        rest: list[bytes] = []  # the beginning of an incomplete line; of one that is too long, not all
         length = 0
         for number, block in enumerate(self._blocks()):
             data = block.removeprefix(_BOM) if number == 0 else block
@@ -101,14 +101,14 @@ class Lines:
             length = len(rest[0])
             self.count += len(lines)
             yield [line.removesuffix(b"\r") for line in lines] if b"\r" in data or b"\r" in lines[0][-1:] else lines
-        if length and self.broken is None:  # the last line need not end; of a broken archive it is only a part
+        if length and self.broken is None:  # the last line need not be terminated; of a broken archive it is incomplete
             last = b"".join(rest).removesuffix(b"\r")
             self._check_length(len(last))
             self.count += 1
             yield [last]
 
     def _check_length(self, length: int) -> None:
-        """Refuse the line that is being read if it has so many bytes at least."""
+        """Reject the current line if it has at least `length` bytes and these are too many."""
         most = LONGEST_SKIPPED if self._skip_invalid else LONGEST_LINE
         if length > most:
             hint = ", or pass --skip-invalid to leave out such lines" if self._skippable else ""
@@ -118,7 +118,7 @@ class Lines:
             )
 
     def _blocks(self) -> Iterator[bytes]:
-        """Decompressed data. The first block has the three bytes that a byte order mark may take, if the file has."""
+        """Yield decompressed data; the first block is long enough to hold a byte order mark, if the file is."""
         try:
             first = b""
             while len(first) < len(_BOM) and (block := self._stream.read1(BLOCK)):
@@ -136,13 +136,13 @@ class Lines:
 
 
 def text_lines(name: str) -> Iterator[str]:
-    """The lines of a file as text, one by one; a line that is no text is told with its number."""
+    """Yield the lines of a file as text; raise a UserError with the number of a line that is not UTF-8."""
     with Lines(name) as file:
         yield from decoded(file)
 
 
 def decoded(file: Lines) -> Iterator[str]:
-    """The same of a file that is open."""
+    """Yield the lines of an open file as text."""
     for number, line in enumerate((line for block in file for line in block), 1):
         try:
             text = line.decode()
@@ -152,7 +152,7 @@ def decoded(file: Lines) -> Iterator[str]:
 
 
 def check_readable(name: str) -> None:
-    """Raise UserError for a name that can't be a file of text, without opening it: a pipe can be opened only once."""
+    """Raise UserError for a name that can't be a text file, without opening it: a pipe can be opened only once."""
     if name == STANDARD_INPUT:
         return
     try:
@@ -178,7 +178,7 @@ def _open(name: str) -> BufferedReader:
 
 
 def _decompressed(file: BufferedReader, name: str) -> tuple[BufferedIOBase, str]:
-    """What to read the text from, and the name of its compression."""
+    """Return a stream of the decompressed text, and the name of the compression."""
     start = file.peek(8)[:8]
     for kind, magic in _MAGIC.items():
         if start.startswith(magic):

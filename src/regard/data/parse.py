@@ -1,4 +1,4 @@
-"""Raw lines -> raw pairs, or one sentence on the first line that is none."""
+"""Raw lines -> raw pairs, or a UserError for the first line that is not a pair."""
 
 import json
 from collections import Counter
@@ -14,7 +14,7 @@ Kind = Literal["parallel", "tsv", "json"]
 
 @dataclass(frozen=True)
 class Reading:
-    """What it takes to read a line of a corpus."""
+    """The settings for reading a line of a corpus."""
 
     files: tuple[str, ...]
     source_language: str | None = None
@@ -34,7 +34,7 @@ class Chunk:
 
 
 class Parsed(NamedTuple):
-    """A chunk's pairs, and how many lines were left out for each reason."""
+    """A chunk's pairs, and the number of skipped lines by reason."""
 
     sources: list[str]
     targets: list[str]
@@ -42,16 +42,16 @@ class Parsed(NamedTuple):
 
 
 class _Bad(NamedTuple):
-    """Why a line can't be read: the name it is counted under, and what to tell about it."""
+    """Why a line is invalid: the reason it is counted under, and the text of its message."""
 
     reason: str
     sentence: str
 
 
 def parse(chunk: Chunk, reading: Reading) -> Parsed:
-    """A chunk's lines as pairs. A line that can't be read is a UserError, or left out and counted with `skip_invalid`.
+    """Parse a chunk's lines into pairs. An invalid line is a UserError, or skipped and counted with `skip_invalid`.
 
-    Of two parallel files, a bad line in one takes its partner with it.
+    In two parallel files, an invalid line in one also drops its partner.
     """
     columns: list[list[str]] = []
     bad: dict[int, tuple[str, _Bad]] = {}
@@ -79,8 +79,8 @@ def parse(chunk: Chunk, reading: Reading) -> Parsed:
 
 
 def _decode(block: bytes) -> tuple[list[str], dict[int, _Bad]]:
-    """A block's lines, and which of them are no text; these are empty."""
-    if len(block) <= LONGEST_LINE:  # then no line is longer
+    """Return a block's lines, and those that are not valid text, which are empty in the list."""
+    if len(block) <= LONGEST_LINE:  # then no line is too long
         try:
             return block.decode().split("\n"), {}
         except UnicodeDecodeError:
@@ -89,7 +89,7 @@ def _decode(block: bytes) -> tuple[list[str], dict[int, _Bad]]:
     for index, raw in enumerate(block.split(b"\n")):
         line = ""
         if len(raw) > LONGEST_LINE:
-            bad[index] = _Bad("line too long", "too long")  # only here if such lines are left out
+            bad[index] = _Bad("line too long", "too long")  # only reached if such lines are skipped
         else:
             try:
                 line = raw.decode()
@@ -103,7 +103,7 @@ def _decode(block: bytes) -> tuple[list[str], dict[int, _Bad]]:
 def _split_tsv(
     lines: list[str], reading: Reading, skip: Container[int]
 ) -> tuple[list[str], list[str], dict[int, _Bad]]:
-    """The first two columns. A blank line is a pair of empty texts, which is no mistake."""
+    """Split lines into their first two columns. A blank line is a pair of empty texts, which is valid."""
     sources, targets, bad = [], [], {}
     for index, line in enumerate(lines):
         source, tab, rest = line.partition("\t")
@@ -132,7 +132,7 @@ def _split_json(
 
 
 def _from_json(line: str, reading: Reading) -> tuple[str, str] | _Bad:
-    """{"source": …, "target": …}, or the same with language codes, also inside of "translation"."""
+    """Parse {"source": …, "target": …}, or the same with language codes, also inside of "translation"."""
     try:
         value: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -144,7 +144,7 @@ def _from_json(line: str, reading: Reading) -> tuple[str, str] | _Bad:
     source, target = reading.source_language, reading.target_language
     if "source" in texts and "target" in texts:
         source, target = "source", "target"
-    elif len(texts) == 2 and (source is None or target is None):  # one known code tells the other
+    elif len(texts) == 2 and (source is None or target is None):  # one known code implies the other
         source = source or next((key for key in texts if target in texts and key != target), None)
         target = target or next((key for key in texts if source in texts and key != source), None)
     if source not in texts or target not in texts:

@@ -1,8 +1,8 @@
 """Text pairs -> prepared data, in memory that does not grow with the corpus.
 
-The first pass reads, normalises and filters, and spools what is good to a scratch file; so every mistake in the input
-is found before anything is made. Subwords are learned from a sample of the spool. The second pass encodes the spool
-into shards. What comes out depends only on the input, not on how many processes shared the work.
+The first pass reads, normalises and filters, and spools the kept pairs to a scratch file; so every error in the input
+is found before anything is written. Subwords are learned from a sample of the spool. The second pass encodes the spool
+into shards. The result depends only on the input, not on the number of processes.
 """
 
 import shutil
@@ -32,9 +32,9 @@ def prepare(
     force: bool = False,
     progress: Progress | None = None,
 ) -> Report:
-    """Make the folder `out` of these corpora, whole or not at all, and say what was kept and dropped.
+    """Prepare these corpora in the folder `out`, completely or not at all, and report what was kept and dropped.
 
-    `cores` processes share the work, all that there are if not given. With `force`, prepared data at `out` is replaced.
+    `cores` processes share the work; the default is all cores. With `force`, prepared data at `out` is replaced.
     """
     if not train:
         raise UserError("there is no training corpus; name at least one")
@@ -42,7 +42,7 @@ def prepare(
     replace = _may_replace(out := out.resolve(), force)
     tags = tuple(dict.fromkeys([*config.tags, *(corpus.tag for corpus in [*train, *valid] if corpus.tag is not None)]))
     config = config.model_copy(update={"tags": tags})
-    if config.subwords_from is not None:  # so that a mistake shows before the work begins
+    if config.subwords_from is not None:  # so that an error is reported before the work begins
         source, _ = take(Path(config.subwords_from), config)
         for tag in tags:
             source.tag(tag)
@@ -95,7 +95,7 @@ def _make(
 
 
 def _may_replace(out: Path, force: bool) -> bool:
-    """Whether what is at `out` may be replaced: an empty folder, or with `force` prepared data; no other thing."""
+    """Return whether `out` may be replaced: an empty folder, or with `force` prepared data; nothing else."""
     if not out.name:
         raise UserError(f"{out}: can't be made; name a new folder")
     if not out.exists():
@@ -115,7 +115,7 @@ def _may_replace(out: Path, force: bool) -> bool:
 
 
 class _Watch:
-    """Which phase it is, and how long each takes."""
+    """A stopwatch of the phases, which also reports progress."""
 
     def __init__(self, progress: Progress) -> None:
         self.seconds: dict[str, float] = {}

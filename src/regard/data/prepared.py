@@ -1,8 +1,8 @@
 """Prepared data on disk: token ids in memory-mapped shards, their subwords, and a report.
 
 A folder holds `prepared.json` (the description below), `subwords.model` or a vocabulary for each side, `report.json`,
-`manifest.json`, `valid.jsonl` (the validation set as it was read, to measure translations of it), and for each shard
-NAME of a split three arrays without headers, little-endian:
+`manifest.json`, `valid.jsonl` (the raw validation set, to evaluate translations of it), and for each shard NAME of a
+split three arrays without headers, little-endian:
 
     NAME.source.bin, NAME.target.bin    ids of all texts, one after the other, without BOS and EOS
     NAME.offsets.bin                    int64, (pairs + 1) × 2: where each text begins, of the source and of the target
@@ -30,7 +30,7 @@ from regard.text.vocabularies import SHARED, SOURCE, SYMBOLS, TARGET, vocabulary
 
 FORMAT = 1
 DESCRIPTION, REPORT, VALID_TEXTS = "prepared.json", "report.json", "valid.jsonl"
-SHARD_PAIRS = 1 << 22  # each shard in use takes three file descriptors, of which a process may have 1024
+SHARD_PAIRS = 1 << 22  # each open shard takes three file descriptors, of which a process may have 1024
 
 Integers = NDArray[np.int64]
 Ids = NDArray[np.unsignedinteger[Any]]
@@ -47,7 +47,7 @@ class SplitDescription(Frozen):
     """One training corpus, or the validation set."""
 
     files: tuple[tuple[str, ...], ...]
-    """Where it came from."""
+    """The files that it was made from."""
     weight: Annotated[float, Field(gt=0)]
     tags: tuple[str | None, ...]
     """The reserved token before every source, of each of its corpora."""
@@ -55,7 +55,7 @@ class SplitDescription(Frozen):
 
 
 class Description(Frozen):
-    """What prepared.json says."""
+    """The contents of prepared.json."""
 
     format: int
     regard: str
@@ -69,11 +69,11 @@ class Description(Frozen):
 
 
 class Split:
-    """The pairs of one corpus, by their number; the ids stay on disk until they are asked for."""
+    """The pairs of one corpus by index; the ids stay on disk until they are read."""
 
     def __init__(self, directory: Path, description: SplitDescription, ids: Literal["uint16", "uint32"]) -> None:
         self.weight = description.weight
-        """How often an epoch passes over it."""
+        """How often an epoch traverses it."""
         self._shards = [_MappedShard(directory, shard, ids) for shard in description.shards]
         self._starts = np.cumsum([0, *(shard.pairs for shard in description.shards)])
         self._first = self._starts.tolist()
@@ -82,7 +82,7 @@ class Split:
         return int(self._starts[-1])
 
     def lengths(self, indices: NDArray[np.integer]) -> tuple[Integers, Integers]:
-        """How many tokens the sources and the targets of these pairs have, without BOS and EOS, with a tag."""
+        """Return the number of tokens of the sources and targets of these pairs, without BOS and EOS, with a tag."""
         indices = np.asarray(indices, dtype=np.int64)
         if len(indices) and (int(indices.min()) < 0 or int(indices.max()) >= len(self)):
             raise IndexError(f"pairs are numbered from 0 to {len(self) - 1}")
@@ -96,9 +96,9 @@ class Split:
         return lengths_N2[:, 0].copy(), lengths_N2[:, 1].copy()
 
     def pair(self, index: int) -> tuple[Ids, Ids]:
-        """The ids of a source, after its corpus's tag if it has one, and of its target; without BOS and EOS.
+        """Return the ids of a source, after its corpus's tag if it has one, and of its target; without BOS and EOS.
 
-        They are views of the file, as small numbers: widen them before adding to them.
+        They are views of the file in a small integer type: widen them before adding to them.
         """
         if not 0 <= index < len(self):
             raise IndexError(f"pair {index}: pairs are numbered from 0 to {len(self) - 1}")
@@ -127,7 +127,7 @@ def _mapped(path: Path, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
         raise UserError(f"{path}: missing; restore the folder from a copy or prepare it again") from None
     if size != count * dtype.itemsize:
         raise UserError(f"{path}: {size} bytes where {count * dtype.itemsize} belong; restore it or prepare again")
-    return np.memmap(path, dtype=dtype, mode="r", shape=(count,)).view(np.ndarray)  # whose slices cost far less
+    return np.memmap(path, dtype=dtype, mode="r", shape=(count,)).view(np.ndarray)  # whose slices are much cheaper
 
 
 class RawPair(NamedTuple):
@@ -136,7 +136,7 @@ class RawPair(NamedTuple):
     source: str
     target: str
     tag: str | None
-    """Its corpus's, which says what the source is to be translated into."""
+    """Its corpus's tag, which names the target language."""
 
 
 class Prepared:
@@ -146,7 +146,7 @@ class Prepared:
         self.directory = directory
         self.config = description.prepare
         self.languages = description.prepare.source_language, description.prepare.target_language
-        """Codes of the source's and the target's language, as far as they are known."""
+        """Codes of the source's and the target's language, as far as known."""
         self.report = report
         self.source_subwords, self.target_subwords = _subwords(directory, description)
         """The same object if the languages share a vocabulary; symbols if the target is trees."""
@@ -157,19 +157,20 @@ class Prepared:
 
     @property
     def word_beginnings(self) -> tuple[list[float], list[float]]:
-        """1 for each token of the source, and of the target, that begins a word or stands for one."""
+        """Return 1 for each token of the source, and of the target, that begins a word or stands for one."""
         return word_beginnings(self.source_subwords), word_beginnings(self.target_subwords)
 
     @property
     def vocabularies(self) -> dict[str, bytes]:
-        """By the names of their files."""
+        """Return the vocabularies by the names of their files."""
         return vocabulary_files(self.source_subwords, self.target_subwords)
 
     @classmethod
     def open(cls, directory: Path | str, *, contents: bool = False) -> Self:
-        """Open a folder that `regard prepare` made. A missing or cut file, and a changed description, is a UserError.
+        """Open the output of `regard prepare`; a missing or truncated file or a changed description is a UserError.
 
-        A changed byte in the shards is found only with `contents`: to checksum them takes as long as to read them.
+        A changed byte in the shards is detected only with `contents`: computing their checksums means reading all of
+        them.
         """
         directory = Path(directory)
         path = directory / DESCRIPTION
@@ -185,7 +186,7 @@ class Prepared:
 
 
 def valid_texts(directory: Path) -> list[RawPair]:
-    """The validation set of a prepared folder as it was read, in order, blank lines too."""
+    """Return the raw validation set of a prepared folder, in order, blank lines too."""
     path = directory / VALID_TEXTS
     if not path.is_file():
         raise UserError(f"{path}: missing, so validation can't translate; prepare the data again with --valid")
@@ -200,14 +201,14 @@ def valid_texts(directory: Path) -> list[RawPair]:
 
 
 def own_files(directory: Path) -> set[str]:
-    """The names of what `regard prepare` put into a folder; none if the folder is not its work."""
+    """Return the names of the files that `regard prepare` wrote into a folder; none if it is not prepared data."""
     if not (directory / DESCRIPTION).is_file():
         return set()
     return {files.MANIFEST, *files.read_manifest(directory)}
 
 
 def _check_files(directory: Path, *, contents: bool) -> None:
-    """All sizes, and the checksums of all files or of all but the shards."""
+    """Check all sizes, and the checksums of all files or of all but the shards."""
     files.check_manifest(directory, contents=contents)
     if contents:
         return
@@ -224,7 +225,7 @@ def _subwords(directory: Path, description: Description) -> tuple[Subwords, Subw
 
 
 def load_vocabularies(directory: Path) -> tuple[Subwords, Subwords | Symbols]:
-    """Those of prepared data, or of a model."""
+    """Load the vocabularies of prepared data, or of a model."""
     if (directory / SHARED).is_file():
         both = Subwords.load(directory / SHARED)
         return both, both
@@ -236,7 +237,7 @@ def load_vocabularies(directory: Path) -> tuple[Subwords, Subwords | Symbols]:
 
 
 class SplitWriter:
-    """Writes the shards of one split."""
+    """Writer of the shards of one split."""
 
     def __init__(self, directory: Path, name: str, ids: str, shard_pairs: int = SHARD_PAIRS) -> None:
         self._directory, self._name, self._shard_pairs = directory, name, shard_pairs
@@ -247,7 +248,7 @@ class SplitWriter:
         self.shards: list[Shard] = []
 
     def add(self, source: Ids, target: Ids, lengths_N2: Integers) -> None:
-        """Append pairs; a shard ends at the same pair however the pairs come in."""
+        """Append pairs; shard boundaries do not depend on how many are appended at a time."""
         while len(lengths_N2):
             if not self._files:
                 self._begin()
@@ -274,7 +275,7 @@ class SplitWriter:
         self._tokens = offsets_N2[-1]
 
     def close(self) -> None:
-        """End the open shard, if there is one."""
+        """Finish the open shard, if there is one."""
         if not self._files:
             return
         for file in self._files:
@@ -291,7 +292,7 @@ def describe(
     train: list[SplitDescription],
     valid: SplitDescription | None,
 ) -> Description:
-    """What goes into prepared.json."""
+    """Return the contents of prepared.json."""
     sizes = subwords[0].size, subwords[1].size
     return Description(
         format=FORMAT,
@@ -308,7 +309,7 @@ def describe(
 def write(
     folder: Path, description: Description, subwords: tuple[Subwords, Subwords | Symbols], report: Report
 ) -> None:
-    """All files but the shards and the manifest."""
+    """Write all files but the shards and the manifest."""
     for name, content in vocabulary_files(*subwords).items():
         files.write_bytes(folder / name, content)
     files.write_json(folder / REPORT, report.model_dump(mode="json"))
@@ -316,5 +317,5 @@ def write(
 
 
 def id_type(vocabulary: int) -> Literal["uint16", "uint32"]:
-    """The smallest type that holds every id."""
+    """Return the smallest type that holds every id."""
     return "uint16" if vocabulary <= 1 << 16 else "uint32"

@@ -1,4 +1,4 @@
-"""What `regard prepare` did, in numbers."""
+"""Statistics of a run of `regard prepare`."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from regard.config.checked import Frozen
 from regard.config.special_tokens import UNK
 
-# A histogram's bins: lengths up to 4, from 5 to 8, and so on; the last has no end.
+# The bins of a histogram: lengths up to 4, from 5 to 8, and so on; the last has no upper bound.
 LENGTHS = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1024)
 
 
@@ -18,32 +18,32 @@ class Side(Frozen):
 
     tokens: int
     words: int
-    """What stands between spaces."""
+    """Words separated by spaces."""
     tokens_per_word: float
     unknown: int
-    """Tokens for what the vocabulary can't spell; with bytes in it, none."""
+    """UNK tokens; none in a vocabulary with byte fallback."""
     longest: int
     """Tokens of the longest text."""
     lengths: tuple[int, ...]
-    """How many texts have a number of tokens in each bin of the report's `length_bins`."""
+    """The number of texts with a length in each bin of the report's `length_bins`."""
 
 
 class SplitReport(Frozen):
-    """One training corpus, or the whole validation set. `read` is `kept` and all that was dropped."""
+    """One training corpus, or the whole validation set. `read` is the sum of `kept` and `dropped`."""
 
     name: str
     files: tuple[tuple[str, ...], ...]
     read: int
     kept: int
     dropped: dict[str, int]
-    """How many pairs were left out, by reason."""
+    """The number of dropped pairs by reason."""
     warnings: tuple[str, ...]
     source: Side
     target: Side
 
 
 class Timings(Frozen):
-    """How long it took. Not written to the folder, whose bytes depend on nothing but the input."""
+    """Durations. Not written to the folder, whose bytes depend on nothing but the input."""
 
     reading: float
     """Seconds to read, normalise and filter."""
@@ -51,9 +51,9 @@ class Timings(Frozen):
     """Seconds to learn the subwords."""
     encoding: float
     writing: float
-    """Seconds to bring all to disk and to checksum it."""
+    """Seconds to write everything to disk and compute checksums."""
     pairs_per_second: float
-    """Pairs read, over all of these."""
+    """Pairs read, divided by the sum of these."""
 
 
 class Report(Frozen):
@@ -62,16 +62,16 @@ class Report(Frozen):
     source_vocabulary: int
     target_vocabulary: int
     length_bins: tuple[int, ...] = LENGTHS
-    """The greatest length in each bin; one more bin has the rest."""
+    """The greatest length in each bin; one more bin has the longer ones."""
     train: tuple[SplitReport, ...]
     valid: SplitReport | None
     valid_in_train: int
-    """Validation pairs that are also in the training data, which flatters a model."""
+    """Validation pairs that are also in the training data, which inflates scores."""
     timings: Timings | None = None
 
 
 class SideCount:
-    """Adds up a Side, chunk by chunk."""
+    """Accumulator of a Side, chunk by chunk."""
 
     def __init__(self) -> None:
         self._words = self._unknown = self._tokens = self._longest = 0
@@ -96,7 +96,7 @@ class SideCount:
 
 
 def in_words(dropped: Counter[str] | dict[str, int]) -> str:
-    """{"empty": 2, "too long": 1} -> `2 empty, 1 too long`"""
+    """Format counts by reason: {"empty": 2, "too long": 1} -> `2 empty, 1 too long`."""
     return ", ".join(f"{count:,} {reason}" for reason, count in sorted(dropped.items()) if count) or "none"
 
 

@@ -1,4 +1,4 @@
-"""Cleaned pairs in a spool -> subwords, and with them ids in shards."""
+"""The second pass: learn subwords from the spooled pairs, and encode them as ids in shards."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ from regard.text.vocabularies import vocabulary_files
 
 
 def learn(texts: Texts, config: PrepareConfig) -> tuple[Subwords, Subwords | Symbols]:
-    """Subwords of a sample of the training pairs: of both sides together, or of each; or those that are told.
+    """Learn subwords from a sample of the training pairs, for both sides together or for each, or load the given ones.
 
     The target of a parser has a symbol for each bracket and tag of all training trees instead.
     """
@@ -43,7 +43,7 @@ def learn(texts: Texts, config: PrepareConfig) -> tuple[Subwords, Subwords | Sym
 
 
 def take(folder: Path, config: PrepareConfig) -> tuple[Subwords, Subwords | Symbols]:
-    """The subwords of a model or of prepared data, so that new data suits it."""
+    """Load the subwords of a model or of prepared data, so that new data is compatible with it."""
     source, target = load_vocabularies(folder)
     if isinstance(target, Symbols) != (config.task == "parsing"):
         raise UserError(f"{folder}: its vocabularies are not for {config.task}; name another folder, or another --task")
@@ -72,7 +72,7 @@ def _tell_unknown(texts: Texts, symbols: Symbols) -> None:
 
 
 def _sample(texts: Sequence[Text], size: int, seed: int) -> Iterator[tuple[Frame, Integers]]:
-    """Rows of frames: one pair of each of `size` equal parts of the kept pairs, or all if they are no more."""
+    """Yield rows of frames: one pair of each of `size` equal parts of the kept pairs, or all if there are fewer."""
     total = sum(text.count() for text in texts)
     edges = np.arange(min(size, total) + 1) * total // min(size, total)
     chosen = np.random.default_rng(seed).integers(edges[:-1], edges[1:])
@@ -92,7 +92,7 @@ class Split(NamedTuple):
 
 
 class SecondPass:
-    """Encodes splits, one after the other."""
+    """Encoder of splits, one after the other."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Cleaned pairs between two passes: one scratch file, in frames that can be read alone."""
+"""A scratch file of cleaned pairs between the two passes, in frames that can be read independently."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Frame:
-    """Where some consecutive pairs are in the file: all sources, then all targets, each joined by newlines."""
+    """The location of consecutive pairs in the file: all sources, then all targets, each joined by newlines."""
 
     offset: int
     source_bytes: int
@@ -15,7 +15,7 @@ class Frame:
 
 
 class Spool:
-    """The file while it is written."""
+    """Writer of the file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -32,7 +32,7 @@ class Spool:
 
 
 def read_frame(path: Path, frame: Frame) -> tuple[list[str], list[str]]:
-    """A frame's sources and targets."""
+    """Return a frame's sources and targets."""
     with path.open("rb") as file:
         file.seek(frame.offset)
         source, target = file.read(frame.source_bytes), file.read(frame.target_bytes)

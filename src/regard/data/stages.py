@@ -1,4 +1,4 @@
-"""What workers do for `regard prepare`: clean raw lines, learn subwords, encode clean lines.
+"""The tasks of the worker processes of `regard prepare`: clean raw lines, learn subwords, encode clean lines.
 
 Each is a callable value, so that it can be sent to another process, and depends on nothing but its fields.
 """
@@ -28,7 +28,7 @@ Kept = NDArray[np.bool_] | None  # None: all
 
 
 class Cleaned(NamedTuple):
-    """The pairs of a chunk that are good, as they go to the spool; the digests of all of them; what was dropped."""
+    """The kept pairs of a chunk, as they are spooled; the digests of all of them; the counts of dropped ones."""
 
     pairs: int
     source: bytes
@@ -45,14 +45,14 @@ class Clean:
     form: Form
     filters: FilterConfig
     tag: str
-    """Pairs are the same only if their tags are."""
+    """Pairs are equal only if their tags are."""
 
     def __call__(self, chunk: Chunk) -> Cleaned:
         if not any(block.strip(b"\n") for block in chunk.blocks):  # blank lines, of which a file may have millions
             return Cleaned(0, b"", b"", b"", Counter({EMPTY: chunk.count}))
         sources, targets, dropped = parse(chunk, self.reading)
         form, filters = self.form, self.filters
-        mark = f"{self.tag}\n" if self.tag else ""  # which no text can begin with
+        mark = f"{self.tag}\n" if self.tag else ""  # no text can begin with it
         good_sources, good_targets, digests = [], [], []
         for raw_source, raw_target in zip(sources, targets, strict=True):
             if why := reason_before(raw_source, raw_target, filters):
@@ -95,7 +95,7 @@ class Encode:
 
     @cached_property
     def _subwords(self) -> tuple[Subwords, Subwords | Symbols]:
-        """Loaded where they are used, once."""
+        """Load the vocabularies once, in the process that uses them."""
         return source_and_target(self.vocabularies)
 
     def __call__(self, job: Job) -> Encoded:
@@ -117,7 +117,7 @@ class Encode:
 
 
 def _words(texts: list[str]) -> int:
-    """What stands between spaces; normalised text has single ones, and none at its ends."""
+    """Count the words separated by spaces; normalised text has single spaces, and none at its ends."""
     return "\n".join(texts).count(" ") + len(texts)
 
 

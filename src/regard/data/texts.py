@@ -1,4 +1,4 @@
-"""What a public corpus's files hold -> text aligned by line: train.en and train.de, valid.en and valid.de, ..."""
+"""Files of a public corpus -> text aligned by line: train.en and train.de, valid.en and valid.de, ..."""
 
 import hashlib
 import html
@@ -17,34 +17,34 @@ from regard.errors import UserError
 
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = ("train", "valid", "test")
-SHARE = 50  # one in so many of the first language's sentences is for validation, and one for the test
+SHARE = 50  # one in 50 of the first language's sentences is for validation, and one for the test
 
 _SEGMENT = re.compile("<seg[^>]*>(.*)</seg>")
 _TALK = re.compile(r"\s*</?(doc|url|keywords|speaker|talkid|title|description|reviewer|translator|transcript)\b")
 
 
 class Part(Frozen):
-    """Some of a corpus's pairs: where they lie among its unpacked files, and how."""
+    """Some of a corpus's pairs: their files among the unpacked ones, and the format."""
 
     split: Literal["train", "valid", "test", "all"]
     name: Annotated[str, Field(pattern="^[a-z-]+$")] | None = None
-    """What tells it from the others of its split."""
+    """The name that distinguishes it from the others of its split."""
     kind: Literal["lines", "segments", "talks", "tsv"] = "lines"
-    """lines: a sentence a line. segments: <seg> elements of WMT's SGML and IWSLT's XML. talks: IWSLT's training text,
-    with lines of tags between. tsv: first language TAB second language TAB what else."""
+    """lines: a sentence a line. segments: <seg> elements of WMT's SGML and IWSLT's XML. talks: IWSLT's training
+    text, with lines of tags between. tsv: first language TAB second language TAB other columns."""
     sides: Annotated[tuple[str, ...], Field(min_length=1, max_length=2)]
 
     def texts(self, split: Split, languages: tuple[str, str]) -> tuple[str, ...]:
-        """The names of its two texts in a split; none if it has none there."""
+        """Return the names of its two texts in a split, or () if it has none there."""
         if self.split not in (split, "all"):
             return ()
         stem = split if self.name is None else f"{split}-{self.name}"
-        packed = self.kind == "lines" and self.sides[0].endswith(".gz")  # reading a corpus unpacks it
+        packed = self.kind == "lines" and self.sides[0].endswith(".gz")  # stays packed: reading a corpus unpacks it
         return tuple(f"{stem}.{language}{'.gz' if packed else ''}" for language in languages)
 
 
 def write(part: Part, languages: tuple[str, str], raw: Path, folder: Path) -> None:
-    """Write a part's texts into the folder; of `raw`, where the unpacked files are, nothing more is needed."""
+    """Write a part's texts into the folder; its unpacked files in `raw` may be moved."""
     sides = [raw / side for side in part.sides]
     if part.kind == "tsv":
         _divide(sides[0], languages, folder)
@@ -87,7 +87,7 @@ def _talks(path: Path) -> Iterator[str]:
 
 
 def _divide(path: Path, languages: tuple[str, str], folder: Path) -> None:
-    """All translations of a sentence go into one split, and into the same one on every machine."""
+    """Split pairs by a hash of the source, so that all translations of a sentence are in one split on every machine."""
     with ExitStack() as stack:
         files = {
             (split, language): stack.enter_context((folder / f"{split}.{language}").open("w", encoding="utf-8"))

@@ -1,7 +1,7 @@
 """A file of trees -> pairs: the words of each sentence, and its tree as a line of symbols.
 
-One tree a line, or over several; `name TAB tree`; plain or compressed. The trees are read by one process; from then on
-their pairs go the way of all pairs.
+One tree a line, or over several; `name TAB tree`; plain or compressed. One process reads the trees; from then on their
+pairs are processed like all others.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ NO_WORDS = "no words"
 
 
 class Treebank(Corpus):
-    """One file of trees while it is read. What can't be a pair is counted in `dropped`."""
+    """One file of trees while it is read. Trees that can't be a pair are counted in `dropped`."""
 
     def __init__(self, config: CorpusConfig, prepare: PrepareConfig) -> None:
         if len(config.files) != 1:
@@ -55,7 +55,7 @@ class Treebank(Corpus):
             yield Chunk("parallel", first, len(sources), (b"\n".join(sources), b"\n".join(targets)))
 
     def _pair(self, tree: Tree) -> tuple[str, str] | None:
-        """Source and target of what a parser learns of a tree, if there is something."""
+        """Return the source and target of a tree as a parser learns it, or None if nothing is left."""
         clean = cleaned(tree)
         if clean is None:
             self.dropped[NO_WORDS] += 1

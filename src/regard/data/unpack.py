@@ -1,6 +1,6 @@
-"""An archive of somebody else's -> the files in it: nothing outside the folder, nothing but files, and not too much.
+"""Extraction of untrusted archives: nothing outside the folder, regular files only, and limited sizes.
 
-Names, kinds and amounts are looked at while the archive is read, whatever it says of itself beforehand.
+Names, types and sizes are checked while the archive is read, whatever its headers claim beforehand.
 """
 
 import bz2
@@ -23,10 +23,10 @@ from regard.errors import UserError
 
 MEMBERS = 10_000
 BYTES = 64 << 30
-LONGEST_NAME = 1000  # bytes of a member's path; a system takes 4,096, with the folder that it is put in
-DEEPEST = 32  # folders
+LONGEST_NAME = 1000  # bytes of a member's path; systems allow 4,096, including the folder that it is put in
+DEEPEST = 32  # nested folders
 LONGEST_HEADER = 4096  # bytes of a name or a pax header; Python before 3.11.10 takes time quadratic in them
-RATIO = 200  # of unpacked to packed bytes; text comes to 20 at the most
+RATIO = 200  # of unpacked to packed bytes; text reaches 20 at most
 SMALL = 16 << 20  # bytes that any archive may unpack to, whatever the ratio
 BLOCK = 1 << 20
 
@@ -35,8 +35,8 @@ _COMPRESSED: dict[str, Callable[[Path], BufferedIOBase]] = {
     ".bz2": bz2.BZ2File,
     ".xz": lzma.LZMAFile,
 }
-# What Python's readers raise for bytes that are no archive; ValueError has numbers and names that can't be read, and
-# RecursionError headers that follow one another without a member.
+# What Python's readers raise for bytes that are not an archive: ValueError for numbers and names that can't be parsed,
+# RecursionError for headers that follow one another without a member.
 _BROKEN = (
     tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, lzma.LZMAError, zlib.error, struct.error, EOFError,
     NotImplementedError, RecursionError, LookupError, OverflowError, ValueError,
@@ -47,9 +47,10 @@ _EXTENDED = (
 
 
 def unpack(archive: Path, folder: Path, wanted: Collection[str] | None = None) -> None:
-    """Make the folder and put the archive's files there, or those that are wanted; on a mistake there is no folder.
+    """Create the folder and extract the archive's files, or the wanted ones; after an error there is no folder.
 
-    The name tells the kind: .zip, .tar, .tar.gz or .tgz, .tar.bz2, .tar.xz, and .gz, .bz2 and .xz of a single file.
+    The name determines the format: .zip, .tar, .tar.gz or .tgz, .tar.bz2, .tar.xz, and .gz, .bz2 and .xz of a single
+    file.
     """
     folder.mkdir(parents=True)
     try:
@@ -71,7 +72,7 @@ def _mistakes(archive: Path) -> Iterator[None]:
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
         raise UserError(f"{archive}: has two members of one name ({error.filename}); do not use it") from None
     except OSError as error:
-        if error.errno not in (None, errno.EINVAL, errno.ENAMETOOLONG):  # what zipfile seeks, and no system takes
+        if error.errno not in (None, errno.EINVAL, errno.ENAMETOOLONG):  # invalid seeks and names, from zipfile
             raise
         raise UserError(f"{archive}: not a whole archive ({error}); remove it and get it again") from None
 
@@ -82,7 +83,7 @@ class _Unpacking:
     def __init__(self, archive: Path, folder: Path, wanted: Collection[str] | None) -> None:
         self.archive, self.folder, self.wanted = archive, folder, wanted
         self.left = min(BYTES, max(SMALL, RATIO * archive.stat().st_size))
-        """Bytes that may still come out of it."""
+        """Bytes that may still be extracted."""
         self.members = 0
         self.written: set[str] = set()
 
@@ -152,7 +153,7 @@ class _Unpacking:
         self.written.add("/".join(parts))
 
     def _parts(self, name: str) -> list[str]:
-        """The folders and the file that a member's name tells, if it stays below ours."""
+        """Return the folders and the file of a member's name; reject one outside our folder."""
         parts = [part for part in name.split("/") if part not in ("", ".")]
         if name.startswith("/") or ".." in parts or "\\" in name:
             raise self._refused(name, "would lie outside its folder")
@@ -168,7 +169,7 @@ class _Unpacking:
 
 
 class _Header(tarfile.TarInfo):
-    """A header of a tar. tarfile takes a damaged one for the end of the archive, and believes every size."""
+    """A tar header. tarfile takes a damaged one for the end of the archive, and does not check sizes."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
@@ -184,7 +185,7 @@ class _Header(tarfile.TarInfo):
 
 
 class _Counted:
-    """A stream that tells how much is read of it."""
+    """A stream that counts the bytes read from it."""
 
     def __init__(self, stream: "BufferedIOBase | IO[bytes]", spend: Callable[[int], None]) -> None:
         self._stream, self._spend = stream, spend

@@ -1,6 +1,6 @@
-"""One function over a long stream, shared among processes: results in order, few items in flight, none left behind.
+"""Map of a function over a long stream, shared among processes: ordered results, few items in flight, no orphans.
 
-Not multiprocessing's pools: these read their whole input ahead, run the caller's main module again, or wait for ever
+Not multiprocessing's pools: these read their whole input ahead, run the caller's main module again, or wait forever
 when a process is killed. A worker here is a fresh interpreter at the other end of a socket; when the caller ends,
 however it ends, the worker finds the socket closed and ends too.
 """
@@ -24,13 +24,13 @@ from regard.errors import UserError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-AHEAD = 2  # items that wait for each worker, so that none is idle while the caller is busy
+AHEAD = 2  # queued items for each worker, so that none is idle while the caller is busy
 
 _COMMAND = "import sys; sys.path[:] = sys.argv[2:]; from regard.data.workers import serve; serve(int(sys.argv[1]))"
 
 
 class Workers:
-    """Up to `count` processes, started when there is work for them. A context: leaving it ends them at once.
+    """Up to `count` processes, started on demand. A context manager: leaving it ends them at once.
 
     With a count of 1 the caller does the work itself, unless it is to be done `apart`.
     """
@@ -39,10 +39,10 @@ class Workers:
         self._limit = count if count > 1 or apart else 0
         self._workers: list[_Worker] = []
         self._idle: SimpleQueue[_Worker] = SimpleQueue()
-        self._threads = ThreadPoolExecutor(count)  # each waits for one worker's answer
+        self._threads = ThreadPoolExecutor(count)  # each waits for one worker's result
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """function(item) of each item, in order. An error in `items` comes after the results of the items before it."""
+        """Yield function(item) for each item, in order; an error in `items` is raised after the results before it."""
         if not self._limit:
             yield from map(function, items)
             return
@@ -82,7 +82,7 @@ class Workers:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for worker in self._workers:
-            worker.process.kill()  # it holds nothing that is worth an orderly end
+            worker.process.kill()  # it holds nothing that needs an orderly shutdown
         for worker in self._workers:
             worker.process.wait()
         self._threads.shutdown(cancel_futures=True)
@@ -91,7 +91,7 @@ class Workers:
 
 
 def alone(function: Callable[[Item], Result], item: Item) -> Result:
-    """function(item) in a process of its own: it can be interrupted in the middle, and gives all its memory back."""
+    """Return function(item), run in a process of its own: it can be interrupted midway, and frees all its memory."""
     with Workers(1, apart=True) as workers:
         (result,) = workers.map(function, [item])
         return result
@@ -111,7 +111,7 @@ class _Worker:
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,  # Ctrl-C is for the caller, who ends us
             )
-        self._function: object = None  # what it was last told to do
+        self._function: object = None  # the last function sent to it
 
     def ask(self, function: Callable[[Item], Result], item: Item) -> Result:
         try:
@@ -137,7 +137,7 @@ def _ending(process: subprocess.Popen[bytes]) -> str:
 
 
 def serve(handle: int) -> None:
-    """What a worker does: answer until the caller is gone."""
+    """Run a worker: process items until the caller is gone."""
     _end_with_caller()
     connection = Connection(handle)
     function: Callable[[Any], Any] = lambda item: item  # noqa: E731
@@ -160,7 +160,7 @@ def serve(handle: int) -> None:
 
 
 def _end_with_caller() -> None:
-    """Where the system can, end when the caller is killed even in the middle of a long item."""
+    """Where the system supports it, end when the caller is killed, even during a long item."""
     if sys.platform == "linux":
         parent_death_signal = 1  # PR_SET_PDEATHSIG of <sys/prctl.h>
         ctypes.CDLL(None).prctl(parent_death_signal, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""A file taken apart into what stays and the texts to translate, and put together again."""
+"""A file split into fixed parts and texts to translate, from which it can be rebuilt."""
 
 import re
 from collections import Counter
@@ -8,15 +8,15 @@ from itertools import islice
 
 from regard.documents.segment import Piece, Segment, Translated, rebuild, segments
 
-NEST = re.compile("\0(\\d+)\0")  # stands for the pieces of that number, inside of another text
+NEST = re.compile("\0(\\d+)\0")  # placeholder for the nested pieces of that number, inside another text
 
 Translate = Callable[[Sequence[Segment]], Sequence[Translated]]
-"""What gives a translation for each segment, in order."""
+"""A function that returns a translation for each segment, in order."""
 
 
 @dataclass(frozen=True)
 class Languages:
-    """From which language a document is translated into which, as files name them; None if nobody knows."""
+    """The source and target languages of a document, as files name them; None if unknown."""
 
     source: str | None = None
     target: str | None = None
@@ -24,7 +24,7 @@ class Languages:
 
 @dataclass
 class Part:
-    """A text of a document, such as a member of a package: pieces, and those that stand inside of a segment's marks."""
+    """A text of a document, such as a member of a package: its pieces, and the pieces nested inside segments' marks."""
 
     name: str
     pieces: Sequence[Piece]
@@ -42,26 +42,26 @@ class Part:
 
 
 def _filled(text: str, inner: Sequence[str]) -> str:
-    """A text with what is nested in it. Only XML nests, which has no \\0 of its own."""
+    """Return a text with its placeholders filled. Only XML nests, which cannot contain \\0."""
     return NEST.sub(lambda found: _filled(inner[int(found[1])], inner), text) if inner else text
 
 
 @dataclass
 class Document:
-    """A document of any format, taken apart."""
+    """A document of any format, split into parts."""
 
     parts: Sequence[Part]
     whole: Callable[[Sequence[str]], bytes]
-    """The file again, given its parts' texts."""
+    """A function that rebuilds the file from its parts' texts."""
     kept: Counter[str] = field(default_factory=Counter)
-    """How much was left untranslated, by kind."""
+    """The amount of text left untranslated, by kind."""
 
     @property
     def segments(self) -> list[Segment]:
         return [segment for part in self.parts for segment in part.segments]
 
     def rebuilt(self, translations: Sequence[Translated]) -> bytes:
-        """The file with a translation for every segment."""
+        """Return the file with a translation for every segment."""
         following = iter(translations)
         texts = [part.rebuilt(following) for part in self.parts]
         assert next(following, None) is None, "every translation has its place"

@@ -1,4 +1,4 @@
-"""Which file is read how, by the ending of its name."""
+"""File formats by suffix."""
 
 import re
 from collections.abc import Callable
@@ -31,8 +31,8 @@ def is_document(name: str) -> bool:
 
 
 def read(path: Path, language: str | None) -> list[Piece]:
-    """A file's pieces, ready for translations into a language."""
-    with path.open("rb") as file:  # a pipe, too, or a device without end
+    """Read a file into pieces, for translation into a language."""
+    with path.open("rb") as file:  # may be a pipe, or an endless device
         content = file.read(LARGEST + 1)
     if len(content) > LARGEST:
         raise UserError(f"{path}: more than {LARGEST:,} bytes; divide it")
@@ -40,7 +40,7 @@ def read(path: Path, language: str | None) -> list[Piece]:
 
 
 def taken(content: bytes, path: PurePath, language: str | None) -> list[Piece]:
-    """The pieces of a file with this name and content."""
+    """Return the pieces of a file with this name and content."""
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -53,12 +53,12 @@ def taken(content: bytes, path: PurePath, language: str | None) -> list[Piece]:
 
 
 def language_code(target: str | None) -> str | None:
-    """A language as files and pages name it; None for what is no code."""
+    """Return a language as files and pages name it; None for anything but a code."""
     code = (target or "").strip("<>").removeprefix("2")
     return code if _LANGUAGE.fullmatch(code) else None
 
 
 def beside(path: AnyPath, source: str | None, target: str | None) -> AnyPath:
-    """Where the translation of a file is put: page.html -> page.de.html, and page.en.html, too."""
+    """Return the path of a file's translation: page.html -> page.de.html, and page.en.html -> page.de.html, too."""
     stem = path.stem.removesuffix(f".{source}") if source else path.stem
     return path.with_name(f"{stem or path.stem}.{target or 'translated'}{path.suffix}")

@@ -1,5 +1,8 @@
-"""A catalogue of messages (.po) <-> the messages without a translation. What has one, be it fuzzy, is a person's, and
-stays; so do the header, comments and obsolete entries. Placeholders are put back as they were."""
+"""Reader and writer of message catalogues (.po): messages without a translation.
+
+A translation that exists, even a fuzzy one, is a person's work and stays; so do the header, comments and obsolete
+entries. Placeholders are restored unchanged.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,7 +12,7 @@ from regard.documents.segment import Item, Piece, divided
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _STATEMENT = re.compile(r'\s*(msgctxt|msgid|msgid_plural|msgstr(?:\[\d+\])?)[ \t]*"(.*)"\s*', re.DOTALL)
-_COLUMNS = re.compile(r"(\t+|  +)")  # spaces that line something up, as in lists of options
+_COLUMNS = re.compile(r"(\t+|  +)")  # spaces that align columns, as in lists of options
 _MORE = re.compile(r'\s*"(.*)"\s*', re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _MEANING = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
@@ -27,7 +30,7 @@ PLACEHOLDER = re.compile(
 
 @dataclass(frozen=True)
 class _Statement:
-    """A keyword with its string, which may go on over several lines; or one line of anything else."""
+    """A keyword with its string, which may span several lines; or one line of anything else."""
 
     keyword: str
     text: str
@@ -64,7 +67,7 @@ def _statements(text: str) -> Iterator[_Statement]:
 
 
 def _entry(statements: Sequence[_Statement]) -> Iterator[Piece]:
-    """An entry. Of two or more plural forms the first is the singular; a language with one form says all with it."""
+    """Yield an entry; the first of several plural forms is the singular, and a single form serves for all numbers."""
     given = {statement.keyword: statement.text for statement in statements}
     one = given.get("msgid", "")
     many = given.get("msgid_plural", one)
@@ -78,7 +81,7 @@ def _entry(statements: Sequence[_Statement]) -> Iterator[Piece]:
 
 
 def _message(statement: _Statement, text: str) -> Iterator[Piece]:
-    """A translation's statement, with a line in the file for every line of the message."""
+    """Yield the statement of a translation, with a line in the file for every line of the message."""
     first = statement.lines[0]
     end = "\r\n" if first.endswith("\r\n") else "\n"
     lines = text.splitlines(keepends=True) if "\r" in text else re.findall(r"[^\n]*\n|[^\n]+", text)

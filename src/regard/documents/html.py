@@ -1,7 +1,7 @@
-"""A web page <-> the texts in it. Every tag keeps its bytes and its order; a sentence with tags in it is one text.
+"""Reader and writer of web pages. Every tag keeps its bytes and its order; a sentence with tags in it is one text.
 
-What is not translated: comments, scripts, styles, code, pictures' and other attributes, and what the page itself
-exempts by translate="no" or class="notranslate". Nothing is refused: what is no HTML is kept as it is.
+Not translated: comments, scripts, styles, code, attributes, alternative texts of images among them, and what the page
+itself exempts by translate="no" or class="notranslate". Nothing is rejected: invalid HTML stays unchanged.
 """
 
 import html
@@ -24,7 +24,7 @@ VOID = frozenset("area base br col embed hr img input link meta param source tra
 RAW = frozenset("iframe noembed noframes plaintext script style textarea xmp".split())  # noqa: SIM905
 UNTOUCHED = RAW | frozenset("code kbd math pre rp rt samp svg tt var".split())  # noqa: SIM905
 _CELLS = frozenset(("td", "th"))
-ENDED_BY = {  # elements whose end tag may be left out, and what ends them
+ENDED_BY = {  # elements whose end tag may be omitted, and the elements that end them
     "p": frozenset(
         """
         address article aside blockquote center details dialog dir div dl fieldset figcaption figure footer form h1 h2
@@ -74,12 +74,11 @@ def pieces(
     inside: Collection[str] = (),
     xml: bool = False,
 ) -> list[Piece]:
-    """A page as pieces. With a language, <html lang> names it, and its direction if that is from the right.
+    """Split a page into pieces; with a language, set <html lang> and, if it is written from right to left, dir.
 
     `xml`: it is XHTML, in which <x/> has no content, whatever the element.
 
-    Elements of a writer's own: what stands in `kept` stays as it is, and neither they nor those of `inside` divide a
-    sentence.
+    Custom elements: those in `kept` stay unchanged, and neither they nor those of `inside` divide a sentence.
     """
     found: list[Piece] = []
     items: list[Item] = []
@@ -96,12 +95,12 @@ def pieces(
 
 
 def _apart(one: Item, other: Item) -> bool:
-    """Two links without a space between, as in menus, are two texts."""
+    """Return whether these are two links without a space between, as in menus, which are two texts."""
     return one.kind == "close" and other.kind == "open" and one.name == other.name and one.name in ("a", "label")
 
 
 def beside_words(document: str) -> set[str]:
-    """The elements of an XML document that stand beside words, and so inside of sentences."""
+    """Return the elements of an XML document that occur beside words, and so inside sentences."""
     return {name.lower() for found in _BESIDE.findall(document) for name in found if name} - {"br"}
 
 
@@ -110,14 +109,14 @@ def escape(text: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """Text without its character references. Those that name no character are not worth counting their digits."""
+    """Replace character references by their characters, and overlong numbers, which name none, by U+FFFD."""
     return html.unescape(_LONG_NUMBER.sub("\ufffd", text)) if "&" in text else text
 
 
 def _items(
     tokens: Iterator[_Token], language: str | None, ignored: frozenset[str], within: frozenset[str]
 ) -> Iterator[Item | str]:
-    """Items, and between them strings at which a text ends: the tags of paragraphs, headings, cells."""
+    """Yield items, and between them strings at which a text ends: the tags of paragraphs, headings, cells."""
     kept: list[str] = []
     inline = True
     for token, translated in _exempted(tokens, ignored):
@@ -144,12 +143,12 @@ def _item(token: _Token, language: str | None, within: frozenset[str]) -> Item |
 
 
 def _closed(token: _Token) -> bool:
-    """Whether an element of a writer's own is empty, <x/>; of HTML's own the sign means nothing."""
+    """Return whether a custom element is empty, <x/>; in HTML's own elements the slash is ignored."""
     return token.empty or (token.name not in INLINE and token.raw.endswith("/>"))
 
 
 def _in_language(token: _Token, language: str) -> str:
-    """The tag <html> with its language, if it names one, and a direction from the right."""
+    """Return the tag <html> with its lang, if it has one, replaced, and dir="rtl" for a language from right to left."""
     begin, raw = len(token.raw) - 1 - len(token.attributes), token.raw
     for found in reversed(list(_ATTRIBUTE.finditer(raw, begin, len(raw) - 1))):
         if found[1].lower() in ("lang", "xml:lang") and found[2] is not None:
@@ -160,7 +159,7 @@ def _in_language(token: _Token, language: str) -> str:
 
 
 def _exempted(tokens: Iterator[_Token], ignored: frozenset[str]) -> Iterator[tuple[_Token, bool]]:
-    """Each token, and whether it is open to translation: as the innermost element around it that says so says."""
+    """Yield each token, and whether it is to be translated: the innermost element that specifies it decides."""
     around: list[tuple[str, bool]] = []
     count: Counter[str] = Counter()
 
@@ -186,7 +185,7 @@ def _exempted(tokens: Iterator[_Token], ignored: frozenset[str]) -> Iterator[tup
 
 
 def _opens(token: _Token, around: bool) -> bool:
-    """Whether an element's content is to be translated."""
+    """Return whether an element's content is to be translated."""
     if token.name in UNTOUCHED:
         return False
     if "translate" in token.attributes.lower():
@@ -200,7 +199,7 @@ def _opens(token: _Token, around: bool) -> bool:
 
 
 def _tokens(page: str, xml: bool) -> Iterator[_Token]:
-    """A page from beginning to end. A tag or a comment that never ends takes all that follows, as in browsers."""
+    """Tokenise a page. An unterminated tag or comment extends to the end, as in browsers."""
     at = 0
     while start := _START.search(page, at):
         if start.start() > at:

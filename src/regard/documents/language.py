@@ -1,7 +1,7 @@
-"""How a language is written: from which side, and in what fonts."""
+"""Writing direction and fonts of languages."""
 
 RIGHT_TO_LEFT = frozenset("ar arc ckb dv fa ha-Arab he iw khw ks ku-Arab ps sd syr ug ur yi".split())  # noqa: SIM905
-FONTS = {  # that office programs have for the languages whose signs a western font lacks
+FONTS = {  # fonts of office programs for the languages whose characters a western font lacks
     "ko": "Malgun Gothic",
     "ja": "Yu Gothic",
     "zh": "Microsoft YaHei",
@@ -18,10 +18,10 @@ def right_to_left(code: str | None) -> bool:
 
 
 def font(code: str | None) -> str | None:
-    """The font that a language of East Asia is shown in."""
+    """Return the font for an East Asian language."""
     return FONTS.get(base(code))
 
 
 def tag(code: str) -> str:
-    """A language as office documents name it, with a region where they want one."""
+    """Return a language as office documents name it, with a region where they require one."""
     return REGIONS.get(code, code.replace("_", "-"))

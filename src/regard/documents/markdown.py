@@ -1,5 +1,7 @@
-"""Markdown <-> the texts in it: headings, paragraphs, list items, quotations and cells of tables. Code, front matter,
-addresses of links and definitions stay as they are. A paragraph that is translated comes out as one line."""
+"""Reader and writer of Markdown: headings, paragraphs, list items, quotations and table cells.
+
+Code, front matter, link addresses and definitions stay unchanged. A translated paragraph becomes one line.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -31,7 +33,7 @@ def pieces(text: str) -> list[Piece]:
     labels = frozenset(label[1].lower() for line in lines if (label := _DEFINITION.match(line)))
     at = _front_matter(lines)
     found: list[Piece] = ["".join(lines[:at])]
-    listed = False  # inside a list, where lines that begin with four spaces are no code
+    listed = False  # inside a list, where lines that begin with four spaces are not code
     blank = True
     while at < len(lines):
         line = lines[at]
@@ -58,7 +60,7 @@ def pieces(text: str) -> list[Piece]:
 
 
 def _front_matter(lines: Sequence[str]) -> int:
-    """How many lines at the beginning describe the page."""
+    """Return the number of lines of front matter at the beginning."""
     ends = {"---": ("---", "..."), "+++": ("+++",)}.get(lines[0].rstrip() if lines else "", ())
     return next((number + 1 for number, line in enumerate(lines) if number and line.rstrip() in ends), 0)
 
@@ -69,13 +71,13 @@ def _container(line: str) -> str:
 
 
 def _bare(line: str) -> str:
-    """A line without the signs of quotation before it, and without its end."""
+    """Return a line without its quotation marks (>) and its line end."""
     found = _QUOTE.match(line)
     return line[found.end() if found else 0 :].strip()
 
 
 def _literal(lines: Sequence[str], at: int, code: bool) -> int:
-    """Where a block that is not translated ends; where it begins, if there is none."""
+    """Return the end of a block that is not translated; `at` itself if there is none."""
     line = lines[at]
     if not _bare(line) or _RULE.fullmatch(line) or _DEFINITION.match(line) or (code and _CODE.match(line)):
         return at + 1
@@ -98,7 +100,7 @@ def _is_html(line: str) -> bool:
 
 
 def _end_of_html(lines: Sequence[str], at: int) -> int:
-    """After the line with the end of a comment or of raw text, else where a blank line is."""
+    """Return the line after the end of a comment or of raw text, else that of the next blank line."""
     start = lines[at].lstrip().lower()
     end = next((end for begin, end in _HTML_END.items() if start.startswith(begin)), None)
     for number in range(at, len(lines)):
@@ -128,7 +130,7 @@ def _row(row: str, labels: frozenset[str]) -> Iterator[Piece]:
 
 
 def _texts(text: str, labels: frozenset[str]) -> Iterator[Piece]:
-    """What stands between <br> and <br>, each a text of its own."""
+    """Yield the texts between <br> tags, each a text of its own."""
     some: list[Item] = []
     for item in items(text, labels):
         if item.kind == "break":
@@ -154,7 +156,7 @@ def _end_of_paragraph(lines: Sequence[str], at: int) -> int:
 
 
 def _heading(text: str) -> tuple[str, str, str]:
-    """A heading's signs, what it says, and the signs and the space that may follow."""
+    """Return a heading's opening #s, its text, and the closing #s and space that may follow."""
     begin = text[: len(text) - len(text.lstrip("#").lstrip(" \t"))]
     said = text[len(begin) :].rstrip()
     unclosed = said.rstrip("#")
@@ -164,7 +166,7 @@ def _heading(text: str) -> tuple[str, str, str]:
 
 
 def _paragraph(text: str, labels: frozenset[str]) -> Iterator[Piece]:
-    """A heading, or lines that are read as one, but for those that end with two spaces or a backslash."""
+    """Yield a heading, or lines that form a paragraph, divided at hard breaks: two spaces or a backslash at the end."""
     before, text, after = _heading(text) if _HEADING.match(text) else ("", text, "")
     yield before
     for number, part in enumerate(_HARD_BREAK.split(text)):

@@ -1,5 +1,7 @@
-"""What stands in a line of Markdown: emphasis, links, code. Emphasis is read as CommonMark reads it in all but its
-stranger corners; a sign that pairs with no other is text."""
+"""Inline Markdown: emphasis, links, code.
+
+Emphasis follows CommonMark except in rare corner cases; a delimiter without a partner is text.
+"""
 
 import re
 import unicodedata
@@ -38,7 +40,7 @@ _BLOCK = re.compile(r"\s*(?:\d+(?=[.)])|(?=[-#+>=]))")
 
 
 def items(text: str, labels: frozenset[str]) -> list[Item]:
-    """The items of a line, or of several that are read as one; `labels` are those that are defined somewhere."""
+    """Return the items of a line, or of several that form a paragraph; `labels` are the defined link labels."""
     found: list[Item] = []
     opened: list[int] = []  # brackets
     emphasis: list[int] = []
@@ -73,7 +75,7 @@ def items(text: str, labels: frozenset[str]) -> list[Item]:
 
 
 def written(text: str) -> str:
-    """A text in which no sign means anything."""
+    """Escape a text so that no character in it is markup."""
     text = _REFERENCE.sub("&amp;", _SIGNS.sub(r"\\\g<0>", text))
     block = _BLOCK.match(text)
     return f"{block[0]}\\{text[block.end() :]}" if block else text
@@ -103,7 +105,7 @@ def _single(token: re.Match[str]) -> Item:
 
 
 def _emphasise(found: list[Item], emphasis: list[int], text: str, start: int, end: int) -> None:
-    """Add a run of signs: what it closes, and what it may open; `emphasis` numbers the items that are still open."""
+    """Add a run of delimiters: what it closes, and what it may open; `emphasis` has the indices of the open items."""
     run = text[start:end]
     before, after = text[start - 1 : start] or " ", text[end : end + 1] or " "
     opens = not after.isspace() and (not _is_sign(after) or before.isspace() or _is_sign(before))

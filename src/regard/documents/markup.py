@@ -1,7 +1,7 @@
-"""XML with the place of everything in it, so that what is not text stays byte for byte.
+"""XML with the position of everything in it, so that all that is not text stays byte for byte.
 
-expat reads it, which is a whole XML parser and tells where each tag stands; no tree is written anew. Entities cannot
-be declared, nothing is fetched, and depth is limited.
+It is parsed by expat, a complete XML parser that reports the position of each tag; no tree is serialised again.
+Entities cannot be declared, nothing is fetched, and depth is limited.
 """
 
 import codecs
@@ -13,8 +13,8 @@ from xml.parsers.expat import ExpatError, ParserCreate
 
 from regard.errors import UserError
 
-DEEPEST = 128  # no office program's elements come near it
-SPACES = {  # namespaces by the prefix that our tables name them with, whatever the file calls them
+DEEPEST = 128  # far more than any office program nests
+SPACES = {  # namespaces by the prefix that our tables use, whatever prefix the file uses
     "http://schemas.openxmlformats.org/wordprocessingml/2006/main": "w",
     "http://purl.oclc.org/ooxml/wordprocessingml/main": "w",
     "http://schemas.openxmlformats.org/drawingml/2006/main": "a",
@@ -55,12 +55,12 @@ SPACES = {  # namespaces by the prefix that our tables name them with, whatever 
     "http://www.w3.org/XML/1998/namespace": "xml",
 }
 _ENCODING = re.compile(rb"""^<\?xml[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
-_INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML cannot hold
+_INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # not allowed in XML
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
 def escape(text: str) -> str:
-    """A text between tags."""
+    """Escape a text for use between tags."""
     return _escape(_INVALID.sub("", text), quote=False)
 
 
@@ -79,7 +79,7 @@ class Text:
 
 @dataclass(slots=True)
 class Other:
-    """A comment, a processing instruction, or a reference to what is declared elsewhere."""
+    """A comment, a processing instruction, or a reference to an entity declared elsewhere."""
 
     start: int
     end: int
@@ -87,7 +87,7 @@ class Other:
 
 @dataclass(slots=True)
 class Element:
-    """An element, with the places where its start tag begins, its content begins, its content ends, and it ends."""
+    """An element, with the offsets at which its start tag begins, its content begins, its content ends, and it ends."""
 
     name: str
     attributes: dict[str, str]
@@ -110,7 +110,7 @@ class Element:
 
     @property
     def text(self) -> str:
-        """All characters inside."""
+        """Return all characters inside."""
         return "".join(child.text for child in self.children if isinstance(child, Text | Element))
 
 
@@ -118,7 +118,7 @@ Node = Element | Text | Other
 
 
 class Source:
-    """An XML text, in UTF-8, and how its file spells it."""
+    """An XML text in UTF-8, with the encoding of its file."""
 
     def __init__(self, content: bytes, where: str) -> None:
         self.where = where
@@ -132,7 +132,7 @@ class Source:
             raise UserError(f"{where}: is not text in {self.encoding}, as it says; convert it to UTF-8") from None
 
     def encoded(self, text: str) -> bytes:
-        """A text as bytes of the file; what the encoding has no sign for is written as a reference."""
+        """Encode a text in the file's encoding; a character that it lacks becomes a character reference."""
         assert self.encoding is not None
         return text.encode(self.encoding, "xmlcharrefreplace")
 
@@ -140,18 +140,18 @@ class Source:
         return self.content[start:end].decode()
 
     def each(self, wanted: Callable[[str], bool], taken: Callable[[Element], None]) -> None:
-        """Hand over the outermost elements of wanted names, in order, each with all that is in it."""
+        """Call `taken` with the outermost elements of wanted names, in order, each with its content."""
         _Reader(self, wanted, taken)
 
     def elements(self, *names: str) -> list[Element]:
-        """The outermost elements of these names; of no names, the one at the root."""
+        """Return the outermost elements of these names; without names, the root."""
         found: list[Element] = []
         self.each(lambda name: not names or name in names, found.append)
         return found
 
 
 class _Reader:
-    """Reads a source once; only what is wanted is held."""
+    """Reader of a source in one pass; only wanted elements are in memory."""
 
     def __init__(self, source: Source, wanted: Callable[[str], bool], taken: Callable[[Element], None]) -> None:
         self._wanted, self._taken = wanted, taken
@@ -159,7 +159,7 @@ class _Reader:
         self._names: dict[str, str] = {}
         self._open: list[Element] = []
         self._depth = 0
-        self._pending: list[tuple[Element | Other, str]] = []  # whose tag ends where the next event begins
+        self._pending: list[tuple[Element | Other, str]] = []  # their tags end where the next event begins
         self._text: Text | None = None
         parser = self._parser = ParserCreate("utf-8", "}")
         parser.ordered_attributes = True
@@ -190,7 +190,7 @@ class _Reader:
             self._taken(element)
 
     def _at(self) -> int:
-        """Where this event begins, which is where the tag before it ends."""
+        """Return where this event begins, which is where the tag before it ends."""
         at = self._parser.CurrentByteIndex
         if self._pending:
             self._settle(at)

@@ -1,5 +1,7 @@
-"""A zip file in and out, as office documents and books are: limits on what may be in it; members that do not change are
-copied as they are, in their order and with their compression."""
+"""Reader and writer of zip packages, such as office documents and books, with limits on their contents.
+
+Members that do not change are copied as they are, in their order and with their compression.
+"""
 
 import stat
 import zlib
@@ -13,9 +15,9 @@ from regard.errors import UserError
 
 MOST_MEMBERS = 20_000
 MOST_BYTES = 512 << 20  # of all members, unpacked
-MOST_RATIO = 1000  # of a member's size to what it takes in the file, over a size that could matter
+MOST_RATIO = 1000  # of a member's unpacked to its packed size, above SMALL
 SMALL = 1 << 20  # bytes
-OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # how files begin that Office encrypts, and those of its versions before 2007
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # signature of files that Office encrypts, and of its versions before 2007
 
 
 class Package:
@@ -75,7 +77,7 @@ class Package:
             raise self._broken(error) from None
 
     def written(self, changed: Mapping[str, bytes]) -> bytes:
-        """The file again, with other contents for some members; a member of a new name comes last."""
+        """Return the file with new contents for some members; a member with a new name is last."""
         out = BytesIO()
         with ZipFile(out, "w") as file:
             file.comment = self._file.comment
@@ -89,7 +91,7 @@ class Package:
 
 
 def _anew(info: ZipInfo) -> ZipInfo:
-    """A member's description without what its place and size in the old file were."""
+    """Return a member's description without its offset and sizes in the old file."""
     new = copy(info)
     new.flag_bits &= 0x800  # whether the name is UTF-8
     new.header_offset = 0

@@ -1,8 +1,8 @@
-"""Where in a translation the marks of the source belong: tags, placeholders, line breaks.
+"""Placement of the source's marks in a translation: tags, placeholders, line breaks.
 
-Their order stays, so that what was well nested is well nested. Each wants to stand where the alignment of the words
-has it, or without one where it stood in proportion; the places that come nearest to these wishes, and leave no element
-empty that held words, are found by dynamic programming.
+Their order stays, so that what was well nested is well nested. Each has a preferred place: by the alignment of the
+words, or without one in proportion. Dynamic programming finds the places that are nearest to the preferred ones and
+leave no element empty that contained words.
 """
 
 import re
@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 Pairs = tuple[tuple[int, int], ...]
-MOST_WORK = 200_000  # marks times places; a text with more is no sentence, and proportion must do
-EMPTY = 1000.0  # what an element costs that has lost all its words, in characters of distance
+MOST_WORK = 200_000  # marks times places; above this, the text is not a sentence, and proportion is used
+EMPTY = 1000.0  # cost of an element that has lost all its words, in characters of distance
 WRONG_SIDE = 3.0
-QUOTES = "\"'“‘„‚«‹"  # what opens in one language, or at one place, and closes at another
+QUOTES = "\"'“‘„‚«‹"  # marks that open in one language, or at one place, and close in another
 OPENERS = "([{\"'“‘«‹„‚¿¡「『（【〈《"
 
 _WORD = re.compile(r"\S+")
@@ -25,7 +25,7 @@ _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U000
 
 @dataclass(frozen=True)
 class Mark:
-    """What stands between the words, and which part of the text it encloses."""
+    """A mark between the words, and the part of the text that it encloses."""
 
     raw: str
     kind: Literal["open", "close", "point", "word", "break"]
@@ -34,9 +34,9 @@ class Mark:
     spaces: tuple[bool, bool] = (False, False)
     """Whether there was a space before it, and one after."""
     leading: bool = False
-    """Whether it stands at the beginning of a word, as the first of %s/%s does, and at the end of none."""
+    """Whether it is at the beginning of a word, like the first of %s/%s, and not at the end of one."""
     optional: bool = False
-    """Whether it is formatting, which may be left out where its words are not known."""
+    """Whether it is formatting, which may be left out where its words are unknown."""
 
     @property
     def at(self) -> int:
@@ -44,7 +44,7 @@ class Mark:
 
     @property
     def side(self) -> Literal["start", "end"] | None:
-        """Of a word: where the mark belongs to. A point is the next word's if it was joined to that, and only that."""
+        """Return the side of a word that the mark belongs to; a point attached to the next word only is its start."""
         if self.kind == "break":
             return None
         return "start" if self.kind == "open" or self.leading else "end"
@@ -65,12 +65,12 @@ def words(text: str) -> list[Word]:
 
 
 def places(source: str, marks: Sequence[Mark], target: str, pairs: Pairs | None) -> list[int]:
-    """The offset in the target of each mark, in order."""
+    """Return the offset in the target of each mark, in order."""
     candidates = _candidates(target)
     if not marks or len(marks) * len(candidates) > MOST_WORK:
         return _in_proportion(source, marks, target, candidates)
     if _UNSPACED.search(source) or _UNSPACED.search(target):
-        pairs = None  # words that are whole sentences tell nothing
+        pairs = None  # words that are whole sentences carry no information
     wishes = _wishes(source, marks, target, pairs)
     theirs, ours = words(source), words(target)
     inner = [_inside_words(source, theirs, mark.at, target, ours) for mark in marks]
@@ -80,7 +80,7 @@ def places(source: str, marks: Sequence[Mark], target: str, pairs: Pairs | None)
 
 
 def unsure(source: str, marks: Sequence[Mark], target: str, pairs: Pairs | None) -> bool:
-    """Whether the alignment does not tell which words of the target some element belongs to."""
+    """Return whether the alignment leaves open which target words some element belongs to."""
     spans = {(mark.start, mark.end) for mark in marks if mark.kind == "open" and source[mark.start : mark.end].strip()}
     if not spans or source == target:
         return False
@@ -104,7 +104,7 @@ def _word(text: str, start: int, end: int) -> Word:
     core_start, core_end = start, end
     while core_start < end and not text[core_start].isalnum():
         core_start += 1
-    if core_start == end:  # nothing but punctuation; a word may have been taken out of it
+    if core_start == end:  # nothing but punctuation; a word may have been removed from it
         opening = text[start : end - len(text[start:end].lstrip(OPENERS))]
         inner = start + len(opening) - sum(sign in QUOTES for sign in opening) // 2  # of '' and „“ the second closes
         return Word(start, inner, inner, end)
@@ -114,12 +114,12 @@ def _word(text: str, start: int, end: int) -> Word:
 
 
 def _clings(text: str, at: int) -> bool:
-    """Whether a character belongs to the one before: a combining mark, or a joiner."""
+    """Return whether a character belongs to the one before: a combining mark, or a joiner."""
     return unicodedata.category(text[at]) in ("Mn", "Mc", "Me", "Cf")
 
 
 def _candidates(text: str) -> list[tuple[int, str]]:
-    """Offsets where a mark may stand, in order, with the side of a word that each is."""
+    """Return the offsets at which a mark may be placed, in order, with the side of a word that each is."""
     found = {(0, "end"), (0, "start"), (len(text), "start"), (len(text), "end")}
     for word in words(text):
         found |= {(word.start, "start"), (word.core_start, "start"), (word.core_end, "end"), (word.end, "end")}
@@ -137,7 +137,7 @@ def _in_proportion(source: str, marks: Sequence[Mark], target: str, candidates: 
 
 
 def _inside_words(source: str, theirs: Sequence[Word], at: int, target: str, ours: Sequence[Word]) -> list[int]:
-    """Where the target has what stands around a mark inside a word: H<sub>2</sub>O, 10<sup>6</sup>, so.<sup>1</sup>"""
+    """Return where the target has the context of a mark in a word: H<sub>2</sub>O, 10<sup>6</sup>, so.<sup>1</sup>"""
     number = bisect_left(theirs, at, key=lambda word: word.end)
     if number == len(theirs) or not theirs[number].start < at < theirs[number].end:
         return []
@@ -161,7 +161,7 @@ def _scaled(at: int, source: str, target: str) -> int:
 
 
 def _wishes(source: str, marks: Sequence[Mark], target: str, pairs: Pairs | None) -> list[int]:
-    """Where each mark would stand if it were alone."""
+    """Return the preferred place of each mark, independently of the others."""
     theirs, ours = words(source), words(target)
     origin = dict.fromkeys(range(len(ours)), -1)
     origin |= {there: here for here, there in pairs or () if here < len(theirs) and there < len(ours)}
@@ -189,7 +189,7 @@ def _wishes(source: str, marks: Sequence[Mark], target: str, pairs: Pairs | None
 
 
 def _best_run(chosen: Sequence[bool]) -> tuple[int, int] | None:
-    """The first and last of the consecutive words with most that are chosen and fewest that are not."""
+    """Return the first and last of the consecutive words with most that are chosen and fewest that are not."""
     best, found, total, begin = 0, None, 0, 0
     for number, one in enumerate(chosen):
         if total <= 0:
@@ -215,10 +215,10 @@ def _nearest(
     target: str,
     candidates: Sequence[tuple[int, str]],
 ) -> list[int]:
-    """Places in order with the least distance to the wishes.
+    """Return places in order with the least distance to the preferred ones.
 
-    costs[j] is the least cost of the marks so far if the last stands at candidate j, and came[i][j] where mark i - 1
-    stands then. `seen` counts the words' characters before each candidate: where it is the same, no word is between.
+    costs[j] is the least cost of the marks so far if the last is at candidate j, and came[i][j] the candidate of mark i
+    - 1 then. `seen` counts the words' characters before each candidate: where it is the same, no word is between.
     """
     seen = _seen(target, [offset for offset, _ in candidates])
     costs: list[float] = []
@@ -250,7 +250,7 @@ def _seen(text: str, offsets: Sequence[int]) -> list[int]:
 
 
 def _least(costs: Sequence[float], seen: Sequence[int], penalty: float) -> tuple[list[float], list[int]]:
-    """For every candidate the cheapest one at or before it, where one without a word between costs a penalty more."""
+    """Return, for every candidate, the cheapest one at or before it; a penalty applies if no word is between."""
     least, came = [], []
     apart = near = -1  # the cheapest with words between; the cheapest without
     for number in range(len(costs)):

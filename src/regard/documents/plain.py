@@ -1,4 +1,4 @@
-"""A text file <-> its paragraphs. Where lines were broken at a width, they are joined, and broken there again."""
+"""Reader and writer of text files by paragraph. Lines wrapped at a width are joined, and wrapped there again."""
 
 import re
 import textwrap
@@ -10,7 +10,7 @@ from regard.documents.segment import Item, Piece, divided
 _PARAGRAPH = re.compile(r"^(?:[^\S\n]*+\S[^\n]*+\n?)+", re.MULTILINE)  # linear in time, whatever the text
 _ITEM = re.compile(r"(?:[-*+•·>]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s")  # of a list, or of a quotation
 ENDS = (".", "!", "?", "…", "。", "！", "？", "؟", "।", ":")
-NARROWEST = 40  # characters; shorter lines were ended by their writer
+NARROWEST = 40  # characters; shorter lines were broken by their author
 
 
 def pieces(text: str) -> list[Piece]:
@@ -34,7 +34,7 @@ def _paragraph(text: str) -> Iterator[Piece]:
 
 
 def _width(lines: list[str]) -> int | None:
-    """The width at which lines were broken: no line had room for the next one's first word. None if they were not."""
+    """Return the width at which lines were wrapped: no line had room for the next word. None if they were not."""
     width = max(map(len, lines))
     if (
         len(lines) < 2

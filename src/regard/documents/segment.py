@@ -1,8 +1,7 @@
-"""A text inside a file, and what stands in it that is not translated: every format is read into these, and written
-from them.
+"""Texts inside a file, and their untranslated marks: every format is read into these, and written from them.
 
-A file becomes pieces: strings that stay as they are, byte for byte, and segments. Put together again with the segments'
-own texts, they are the file.
+A file becomes pieces: strings that stay as they are, byte for byte, and segments. Joined with the segments' own texts,
+they are the file again.
 """
 
 import re
@@ -14,26 +13,26 @@ from typing import Literal
 
 from regard.documents.placement import Mark, Pairs, places, unsure
 
-SPACE = re.compile(r"[ \t\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")  # not those that hold words together
+SPACE = re.compile(r"[ \t\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")  # without no-break spaces
 BLANK = " \t\n\r\f"
-_CLINGING = ",.;:!?)]}…"  # what has no space before it
+_CLINGING = ",.;:!?)]}…"  # characters without a space before them
 
 
 @dataclass(frozen=True)
 class Item:
-    """A stretch of a file: text, or a mark in it.
+    """A span of a file: text, or a mark in it.
 
-    `word` is a mark that stands for a word, such as %s; `break` one that ends a line and takes the place of a space.
+    `word` is a mark that represents a word, such as %s; `break` one that ends a line and replaces a space.
     """
 
     raw: str
     kind: Literal["text", "open", "close", "point", "word", "break"]
     text: str = ""
-    """What a reader sees of it."""
+    """The text that a reader sees."""
     name: str = ""
-    """What an opening mark shares with the one that closes it."""
+    """The name that an opening mark shares with its closing one."""
     optional: bool = False
-    """Whether the mark is left out where nobody knows which words it belongs to."""
+    """Whether the mark is left out where its words are unknown."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +41,14 @@ class Segment:
 
     text: str
     original: str
-    """As the file has it."""
+    """The text in the file."""
     marks: tuple[Mark, ...]
     written: Callable[[Sequence[str | Mark]], str]
-    """How the format writes texts with marks between them."""
+    """A function that encodes texts with marks between them in the format."""
 
     @property
     def aligned(self) -> bool:
-        """Whether it matters which word came from which."""
+        """Return whether the segment needs a word alignment."""
         return any(mark.kind != "break" for mark in self.marks)
 
 
@@ -62,7 +61,7 @@ class Translated:
 
     text: str
     pairs: Pairs | None = None
-    """Which word came from which, as (source, target) numbers from 0 of what str.split gives; None if nobody knows."""
+    """Aligned words as (source, target) numbers from 0 of what str.split gives; None if unknown."""
 
 
 _checkpoint: ContextVar[Callable[[], None]] = ContextVar("checkpoint", default=lambda: None)
@@ -70,7 +69,7 @@ _checkpoint: ContextVar[Callable[[], None]] = ContextVar("checkpoint", default=l
 
 @contextmanager
 def checkpoints(check: Callable[[], None]) -> Iterator[None]:
-    """Call this at every text that is read from a document or written into it, so that it can end the work."""
+    """Call `check` at every text that is read from a document or written into it, so that it can cancel the work."""
     before = _checkpoint.set(check)
     try:
         yield
@@ -83,18 +82,18 @@ def segments(pieces: Iterable[Piece]) -> list[Segment]:
 
 
 def seen(pieces: Iterable[Piece]) -> str:
-    """What a reader sees of a document: its texts, a line each."""
+    """Return the text of a document that a reader sees, one segment a line."""
     return "\n".join(segment.text for segment in segments(pieces))
 
 
 def rebuild(pieces: Sequence[Piece], translations: Iterable[Translated]) -> str:
-    """The file again, with a translation for every segment."""
+    """Return the file with a translation for every segment."""
     following = iter(translations)
     return "".join(piece if isinstance(piece, str) else _rewritten(piece, next(following)) for piece in pieces)
 
 
 def divided(items: Sequence[Item], written: Callable[[str], str]) -> Iterator[Piece]:
-    """Items that follow each other as pieces: what has no letters stays, and what stands around the text does, too."""
+    """Yield consecutive items as pieces: those without letters stay, and so does what surrounds the text."""
     _checkpoint.get()()
     seen = [number for number, item in enumerate(items) if item.kind == "text" and item.text.strip()]
     if not any(character.isalpha() for item in items if item.kind == "text" for character in item.text):
@@ -116,12 +115,12 @@ def divided(items: Sequence[Item], written: Callable[[str], str]) -> Iterator[Pi
 
 
 def in_order(written: Callable[[str], str]) -> Callable[[Sequence[str | Mark]], str]:
-    """Write each text as the format writes texts, and the marks as they are."""
+    """Return a function that encodes each text with `written`, and keeps the marks unchanged."""
     return lambda parts: "".join(written(part) if isinstance(part, str) else part.raw for part in parts)
 
 
 def around(first: int, last: int, count: int, partners: dict[int, int]) -> tuple[int, int]:
-    """The range from the first to the last text, with the marks beside it that are closed or opened inside."""
+    """Return the range from the first to the last text, with the adjacent marks whose partners are inside."""
     inside = range(first, last + 1)
     start, stop = 0, count
     while start < first and partners.get(start) not in inside:
@@ -132,7 +131,7 @@ def around(first: int, last: int, count: int, partners: dict[int, int]) -> tuple
 
 
 def partners_of(items: Sequence[Item]) -> dict[int, int]:
-    """Which item closes which, and the reverse."""
+    """Return the partner of each opening and closing item."""
     waiting: dict[str, list[int]] = {}
     partners: dict[int, int] = {}
     for number, item in enumerate(items):
@@ -145,7 +144,7 @@ def partners_of(items: Sequence[Item]) -> dict[int, int]:
 
 
 def _without_edge(item: Item, *, left: bool) -> tuple[str, Item]:
-    """The space at one end of a text, as the file has it, and the text without it."""
+    """Return the space at one end of a text, as in the file, and the text without it."""
     if left:
         space = item.raw[: len(item.raw) - len(item.raw.lstrip(BLANK))]
         return space, Item(item.raw[len(space) :], "text", item.text[len(space) :])
@@ -154,7 +153,7 @@ def _without_edge(item: Item, *, left: bool) -> tuple[str, Item]:
 
 
 def joined(items: Sequence[Item], partners: dict[int, int]) -> tuple[str, tuple[Mark, ...]]:
-    """The text of items, with single spaces, and the marks with their places in it."""
+    """Return the text of items, with single spaces, and the marks with their positions in it."""
     texts: list[str] = []
     length = 0
     spaced = True  # whether the text ends with a space, or has not begun
@@ -192,12 +191,12 @@ def joined(items: Sequence[Item], partners: dict[int, int]) -> tuple[str, tuple[
 
 
 def _clings(text: str) -> bool:
-    """Whether a text has no space before it: not that of .txt, which begins a word."""
+    """Return whether a text takes no space before it, like a comma, but unlike .txt, which begins a word."""
     return text[:1] in tuple(_CLINGING) and not text[1:2].isalnum()
 
 
 def _after_word(items: Sequence[Item], ends: list[int]) -> bool:
-    """Whether a word was taken out just before, and left the space that stood before it."""
+    """Return whether a word was removed just before, and left the space before it."""
     number = len(ends) - 1
     return number > 0 and items[number].kind == "word" and ends[number] > 0
 
@@ -209,7 +208,7 @@ def _spaces(items: Sequence[Item], number: int) -> tuple[bool, bool]:
 
 
 def formatting_lost(segment: Segment, translated: Translated) -> bool:
-    """Whether a translation leaves out its segment's optional marks, since their words are not known."""
+    """Return whether a translation leaves out its segment's optional marks, since their words are unknown."""
     return any(mark.optional for mark in segment.marks) and unsure(
         segment.text, [mark for mark in segment.marks if mark.optional], _cleaned(translated.text), translated.pairs
     )
@@ -220,7 +219,7 @@ def _cleaned(text: str) -> str:
 
 
 def _rewritten(segment: Segment, translated: Translated) -> str:
-    """A translation as the file has it, with the marks. Where nothing came back, the original stays."""
+    """Return a translation encoded for the file, with the marks; the original if the translation is empty or equal."""
     _checkpoint.get()()
     text = _cleaned(translated.text)
     if text in ("", segment.text):
@@ -232,10 +231,10 @@ def _rewritten(segment: Segment, translated: Translated) -> str:
 
 
 def _with_marks(source: str, marks: Sequence[Mark], text: str, pairs: Pairs | None) -> list[str | Mark]:
-    """A translation and its marks in order, with a space beside a word where the source has one."""
+    """Return a translation and its marks in order, with a space beside a word where the source has one."""
     begin, end = len(text) - len(text.lstrip()), len(text.rstrip())
     parts: list[str | Mark] = []
-    due = False  # a space after a mark, if what follows does not cling
+    due = False  # a space after a mark, unless the next text takes none
     at = 0
     for mark, place in zip(marks, places(source, marks, text, pairs), strict=True):
         between = text[at:place]

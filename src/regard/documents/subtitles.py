@@ -1,4 +1,4 @@
-"""Subtitles, SubRip (.srt) and WebVTT (.vtt) <-> what is said in them. Numbers, times, settings and notes stay.
+"""Reader and writer of subtitles, SubRip (.srt) and WebVTT (.vtt). Numbers, times, settings and notes stay.
 
 A cue is translated as a whole and keeps its number of lines; a line that begins with a dash is another speaker's.
 """
@@ -24,14 +24,14 @@ def vtt(text: str) -> list[Piece]:
 
 
 def _without_signs(text: str) -> str:
-    """SubRip has no way to write what looks like a time or a tag and is none."""
+    """Remove what would be read as a time or a tag, which SubRip cannot escape."""
     return _TAG.sub("", text.replace(ARROW, "→"))
 
 
 def _pieces(
     text: str, read: Callable[[str], str], written: Callable[[str], str], *, blank_ends: bool
 ) -> Iterator[Piece]:
-    """A blank line ends a cue if `blank_ends`; in SubRip it may stand inside, and the next number or time ends it."""
+    """Yield cues; a blank line ends one if `blank_ends`, else only the next number or time, as in SubRip."""
     said: list[str] = []
     within = False  # a cue
     lines = _LINE.findall(text)

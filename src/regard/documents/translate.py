@@ -1,4 +1,4 @@
-"""The one way a document is translated, which the command, the server and Python share."""
+"""Translation of documents, shared by the command, the server and Python."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -16,13 +16,13 @@ from regard.documents.translators import tmx, xliff
 from regard.errors import UserError
 
 LARGEST = formats.LARGEST
-MOST_TOLD = 1000  # texts that a report quotes, of each kind
+MOST_TOLD = 1000  # most texts of each kind that a report quotes
 
 Reader = Callable[[bytes, str, Languages], Document]
 
 
 def _text(content: bytes, name: str, languages: Languages) -> Document:
-    """A format that is text from end to end."""
+    """Read a format that is plain text throughout."""
     pieces = formats.taken(content, PurePath(name), languages.target)
     return Document([Part(name, pieces)], lambda texts: texts[0].encode())
 
@@ -47,7 +47,7 @@ READERS: dict[str, Reader] = {
     ".yaml": yaml.read,
     ".yml": yaml.read,
 }
-INSTEAD = {  # what people have, and what to do with it
+INSTEAD = {  # unsupported formats, with what to do instead
     ".pdf": "a PDF has no paragraphs to translate, only signs at places; "
     "translate the document that it was made from, or open it in LibreOffice or Word and save it as .docx",
     ".doc": "save it as .docx in Word or LibreOffice first",
@@ -69,25 +69,25 @@ BILINGUAL: dict[str, Reader] = {".docx": bilingual.document, ".xlsx": bilingual.
 
 @dataclass(frozen=True)
 class Unsure:
-    """A text whose formatting or tags may not stand at the right words."""
+    """A text whose formatting or tags may be at the wrong words."""
 
     text: str
     translation: str
     lost: bool
-    """Whether formatting inside of the text was left out, so that all of it looks alike."""
+    """Whether formatting inside the text was left out, so that all of it looks alike."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What became of a document."""
+    """Statistics of a translated document."""
 
     format: str
     texts: int
     translated: int
     unchanged: tuple[str, ...]
-    """Texts that came back as they were."""
+    """Texts whose translation equals the source."""
     kept: dict[str, int]
-    """What was not to be translated, by kind."""
+    """The untranslated parts, by kind."""
     unsure: tuple[Unsure, ...]
 
     def as_dict(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Opened:
-    """A document that can be translated, and what is known of it."""
+    """A document that can be translated, with its properties."""
 
     name: str
     document: Document
@@ -113,7 +113,7 @@ class Opened:
 
     @property
     def seen(self) -> str:
-        """What a reader sees of it: its texts, a line each."""
+        """Return the text that a reader sees, one segment a line."""
         return "\n".join(segment.text for segment in self.segments)
 
     def translate(self, translate: Translate) -> Result:
@@ -127,14 +127,14 @@ def is_document(name: str) -> bool:
 
 
 def known(name: str) -> bool:
-    """Whether a file is a document, be it one that is refused with what to do instead."""
+    """Return whether a file is a document, including those that are rejected with what to do instead."""
     return PurePath(name).suffix.lower() in READERS | INSTEAD
 
 
 def open_document(
     content: bytes, name: str, *, source: str | None = None, target: str | None = None, bilingual: bool = False
 ) -> Opened:
-    """Take a file apart by the ending of its name. `bilingual`: the translation will stand beside its source."""
+    """Read a file by its suffix. `bilingual`: the translation will be beside its source."""
     suffix = PurePath(name).suffix.lower()
     if suffix in INSTEAD:
         raise UserError(f"{name}: {suffix} can't be translated; {INSTEAD[suffix]}")
@@ -158,7 +158,7 @@ def translate_document(
     target: str | None = None,
     bilingual: bool = False,
 ) -> Result:
-    """Translate a file's content; everything that is no text stays byte for byte."""
+    """Translate a file's content; everything that is not text stays byte for byte."""
     return open_document(content, name, source=source, target=target, bilingual=bilingual).translate(translate)
 
 

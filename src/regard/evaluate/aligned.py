@@ -1,4 +1,4 @@
-"""Files that belong together line by line -> their lines, as text."""
+"""Reading of text files that are aligned line by line."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -6,11 +6,11 @@ from itertools import islice
 from regard.data.lines import shown, text_lines
 from regard.errors import UserError
 
-MOST_LINES = 10_000_000  # all are held; the largest test sets have some thousands
+MOST_LINES = 10_000_000  # all are in memory; the largest test sets have some thousands
 
 
 def read_aligned(names: Sequence[str]) -> list[list[str]]:
-    """The lines of files that must have equally many."""
+    """Return the lines of files that must have equally many."""
     texts = [_lines(name) for name in names]
     for name, lines in zip(names[1:], texts[1:], strict=True):
         if len(lines) != len(texts[0]):

@@ -1,15 +1,15 @@
-"""How near translations are to references: BLEU, chrF and TER by sacreBLEU, each with the signature of its settings.
+"""BLEU, chrF and TER by sacreBLEU, each with the signature of its settings.
 
-BLEU depends on how text is cut into words, so three kinds are told apart:
+BLEU depends on the tokenisation, so there are three variants:
 
-bleu            sacreBLEU as it is: its own tokens of the text as it is, 13a unless others are asked for. The one to
-                compare with others.
+bleu            sacreBLEU's default: its own tokenisation of the raw text, 13a unless another is given. Use this one for
+                comparisons with other systems.
 bleu_lowercase  the same in lower case and without smoothing. Published Multi30k figures are multi-bleu.perl on text
                 that Moses has tokenised and lower-cased. 13a differs from Moses in hyphens, apostrophes and
-                abbreviations, so this comes near such figures, and is not the same.
-bleu_compound   the kind of the paper's figures (Table 2), but for the tokens: there Moses makes them, here 13a. Case
-                counts, and compounds are split at hyphens, `Nord-Süd` to `Nord ##AT##-##AT## Süd`, which makes more
-                n-grams and so a higher figure for German (tensor2tensor's get_ende_bleu.sh).
+                abbreviations, so this is close to such figures, but not the same.
+bleu_compound   the variant of the paper's figures (Table 2), except for the tokens: there Moses makes them, here 13a.
+                Case-sensitive, with compounds split at hyphens, `Nord-Süd` to `Nord ##AT##-##AT## Süd`, which makes
+                more n-grams and so a higher figure for German (tensor2tensor's get_ende_bleu.sh).
 """
 
 import re
@@ -30,15 +30,15 @@ References = Sequence[Sequence[str]]
 """One list of lines for each reference translation of the whole text."""
 
 Tokens = Literal["13a", "intl", "zh", "char", "ja-mecab", "ko-mecab"]
-"""How sacreBLEU cuts text into words. 13a suits languages with spaces; Korean has ko-mecab, its morphemes."""
-EXTRAS = {"ja-mecab": "japanese", "ko-mecab": "korean"}  # what brings the words of these
-BUCKETS = (10, 20, 30, 40, 50)  # the longest of each group of sentences, in words
+"""sacreBLEU's tokenisers. 13a suits languages with spaces; ko-mecab splits Korean into morphemes."""
+EXTRAS = {"ja-mecab": "japanese", "ko-mecab": "korean"}  # the extras that install these
+BUCKETS = (10, 20, 30, 40, 50)  # the upper bound of each group of sentences, in words
 SAMPLES = 1000
 
 
 @dataclass(frozen=True)
 class Score:
-    """A figure and what it was computed with."""
+    """A score with its signature."""
 
     value: float
     signature: str
@@ -55,13 +55,13 @@ class Bucket:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One system against another by paired bootstrap resampling (Koehn, 2004)."""
+    """A comparison of two systems by paired bootstrap resampling (Koehn, 2004)."""
 
     metric: str
     baseline: float
     score: float
     p: float
-    """How probable so large a difference is if the two are equally good."""
+    """The probability of such a difference if the two systems are equally good."""
     signature: str
 
 
@@ -70,7 +70,7 @@ def bleu(hypotheses: Sequence[str], references: References, tokens: Tokens = "13
 
 
 def metric(tokens: Tokens = "13a") -> BLEU:
-    """BLEU over these tokens, where what makes them is installed."""
+    """Return BLEU with this tokeniser; reject one whose extra is not installed."""
     try:
         return BLEU(tokenize=tokens)
     except RuntimeError:
@@ -78,12 +78,12 @@ def metric(tokens: Tokens = "13a") -> BLEU:
 
 
 def chrf(hypotheses: Sequence[str], references: References) -> Score:
-    """Character n-grams (Popović, 2015): less dependent on tokens, so fairer to Korean, Finnish or Turkish."""
+    """Compute chrF (Popović, 2015): less dependent on tokens, so fairer to Korean, Finnish or Turkish."""
     return _score(CHRF(), hypotheses, references)
 
 
 def ter(hypotheses: Sequence[str], references: References) -> Score:
-    """Edits per word of the reference (Snover et al., 2006): here less is better."""
+    """Compute TER, the edits per word of the reference (Snover et al., 2006): lower is better."""
     return _score(TER(), hypotheses, references)
 
 
@@ -106,7 +106,7 @@ OTHERS: dict[str, Callable[[Sequence[str], References], Score]] = {
 
 
 def compounds(line: str) -> str:
-    """A line as tokens, with compounds split at hyphens."""
+    """Return a line as tokens, with compounds split at hyphens."""
     tokens = Tokenizer13a()(line.rstrip())  # type: ignore[no-untyped-call]
     return re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", tokens)
 
@@ -122,7 +122,7 @@ def _score(measure: Metric, hypotheses: Sequence[str], references: References) -
 def by_length(
     texts: Sequence[str], hypotheses: Sequence[str], references: References, tokens: Tokens = "13a"
 ) -> list[Bucket]:
-    """BLEU by how many words, separated by spaces, each of `texts` has: its source or its reference."""
+    """Compute BLEU by the number of words, separated by spaces, of each of `texts`: its source or its reference."""
     words = [len(text.split()) for text in texts]
     buckets = []
     for low, high in zip((0, *BUCKETS), (*BUCKETS, None), strict=True):
@@ -137,7 +137,7 @@ def by_length(
 def compare(
     baseline: Sequence[str], hypotheses: Sequence[str], references: References, tokens: Tokens = "13a"
 ) -> list[Comparison]:
-    """Whether a system differs from a baseline by more than chance, by sacreBLEU's own paired bootstrap."""
+    """Test whether a system differs from a baseline by more than chance, with sacreBLEU's own paired bootstrap."""
     systems: list[tuple[str, Sequence[str]]] = [("baseline", list(baseline)), ("system", list(hypotheses))]
     metrics: dict[str, Metric] = {"BLEU": metric(tokens), "chrF": CHRF()}
     signatures, scores = PairedTest(systems, metrics, references, test_type="bs", n_samples=SAMPLES)()
@@ -145,6 +145,7 @@ def compare(
     for name, signature in signatures.items():
         first, second = scores[name]
         assert isinstance(first, Result) and isinstance(second, Result) and second.p_value is not None
-        p = second.p_value if systems[0][1] != systems[1][1] else 1.0  # sacreBLEU calls no difference significant
+        # sacreBLEU reports identical systems as significantly different.
+        p = second.p_value if systems[0][1] != systems[1][1] else 1.0
         found.append(Comparison(name, first.score, second.score, p, str(signature)))
     return found

@@ -1,4 +1,4 @@
-"""Translate a text with a model and measure the translations: what `regard evaluate` and `regard.evaluate` do."""
+"""Translation of a text with a model and scores of the result, for `regard evaluate` and `regard.evaluate`."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,12 +33,12 @@ def evaluate(
     progress: Progress = quiet,
     warn: Callable[[str], None] = lambda _: None,
 ) -> Evaluation:
-    """Translate each source and measure the translations by BLEU, chrF, TER and perplexity.
+    """Translate each source and score the translations by BLEU, chrF, TER and perplexity.
 
-    `references` are one list of right translations, or several. `baseline` are another system's translations, to
-    compare with by paired bootstrap. `warn` is told why there is no perplexity, where there is none.
+    `references` are one list of reference translations, or several. `baseline` are another system's translations, to
+    compare with by paired bootstrap. `warn` is called with the reason if there is no perplexity.
     """
-    metric(tokens)  # so that a mistake is told before the work is done
+    metric(tokens)  # so that an error is reported before the work is done
     right = _lists(references)
     if any(len(lines) != len(sources) for lines in right):
         raise UserError(f"{len(sources):,} sources, but {len(right[0]):,} references; give one for each source")

@@ -1,4 +1,4 @@
-"""Parses in a file, measured by the right trees in another: sentence by sentence, all together, and the short ones."""
+"""Scores of the parses in a file against the gold trees in another: by sentence, in total, and for short sentences."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
@@ -10,7 +10,7 @@ from regard.evaluate.parseval import Sentence, Totals, compare
 from regard.text.trees import Tree, read_parses
 
 LONGEST = 40
-"""Words, with punctuation, of what is called a short sentence."""
+"""The most words, with punctuation, of a short sentence."""
 SHORT = f"up_to_{LONGEST}"
 
 ROWS = {
@@ -29,7 +29,7 @@ _END = Tree("")
 
 
 def read_pairs(gold: str, parses: str) -> Iterator[tuple[Tree | None, Tree | None]]:
-    """The right tree and the parse of each sentence, out of two files; None where there is none."""
+    """Yield the gold tree and the parse of each sentence from two files; None where there is none."""
     if gold == parses == STANDARD_INPUT:
         raise UserError("standard input (-) is named twice, but can be read only once; put one of the two into a file")
     right, found = (read_parses(text_lines(name), shown(name)) for name in (gold, parses))
@@ -47,7 +47,7 @@ def read_pairs(gold: str, parses: str) -> Iterator[tuple[Tree | None, Tree | Non
 
 
 def measured(gold: str, parses: str, warn: Callable[[str], None]) -> Iterator[Sentence]:
-    """What is counted in each sentence of two files."""
+    """Yield the counts of each sentence of two files."""
     warned = False
     for right, parse in read_pairs(gold, parses):
         roots = [tree.label for tree in (right, parse) if tree is not None and tree.children]
@@ -62,7 +62,7 @@ def measured(gold: str, parses: str, warn: Callable[[str], None]) -> Iterator[Se
 
 
 def summary(sentences: Iterable[Sentence]) -> dict[str, Any]:
-    """The figures of all sentences and, under `up_to_40`, those of the short ones, which EVALB gives as well."""
+    """Return the figures of all sentences and, under `up_to_40`, those of the short ones, which EVALB gives as well."""
     everything, short = Totals(), Totals()
     for one in sentences:
         everything.add(one)
@@ -72,7 +72,7 @@ def summary(sentences: Iterable[Sentence]) -> dict[str, Any]:
 
 
 def table(figures: dict[str, Any]) -> str:
-    """A summary for people."""
+    """Format a summary as a table."""
     lines = [f"{'':<24}{'all':>9}  up to {LONGEST} words"]
     for rows, form in ((ROWS, ".2f"), (COUNTS, ",")):
         lines += [

@@ -1,7 +1,7 @@
-"""A parser, measured on the sentences of right trees: with its search held to trees, and without.
+"""Scores of a parser on the sentences of gold trees: with its search constrained to trees, and without.
 
-EVALB knows punctuation by its tags. A parse that has other tags there has other words for it, and is left out of its
-figures. Beside them is F1 with the right tags put into the parses, which measures every sentence.
+EVALB identifies punctuation by its tags. A parse with other tags there has other words for it, and EVALB excludes the
+sentence. So there is also F1 with the gold tags put into the parses, which scores every sentence.
 """
 
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ TITLES = {"constrained": "with the constraint", "unconstrained": "without the co
 
 @dataclass(frozen=True)
 class ParserReport:
-    """What was found in either way, and the figures of it."""
+    """The parses of each mode, and their figures."""
 
     parses: dict[str, list[Parse]]
     figures: dict[str, dict[str, Any]]
-    """As `summary` gives them; `f1_right_tags`; and two shares in percent.
+    """As `summary` gives them; `f1_right_tags`; and two percentages.
 
-    repaired: what the search found was no tree over the words. too_long: nothing was searched, and the tree is flat.
+    repaired: the search's output was not a tree over the words. too_long: nothing was searched, and the tree is flat.
     """
 
     def as_text(self) -> str:
@@ -40,9 +40,9 @@ class ParserReport:
 def measure_parser(
     parser: Parser, gold: Sequence[Tree], options: ParseOptions, progress: Progress = quiet
 ) -> ParserReport:
-    """Parse the words of right trees, and compare.
+    """Parse the words of gold trees, and score the parses.
 
-    The right trees are those that a parser learns: without traces, function tags and a root that has no label.
+    The gold trees are those that a parser learns: without traces, function tags and a root that has no label.
     """
     right = [tree for tree in map(cleaned, gold) if tree is not None]
     sentences = [words(tree) for tree in right]
@@ -54,7 +54,7 @@ def measure_parser(
 
 
 def figures(right: Sequence[Tree], found: Sequence[Parse]) -> dict[str, Any]:
-    """Parses of one kind, compared with the right trees."""
+    """Score the parses of one mode against the gold trees."""
     trees = [one.tree for one in found if one.tree is not None]
     as_they_are = summary(map(compare, right, trees))
     retagged = summary(compare(tree, _with_tags(one, tags(tree))) for tree, one in zip(right, trees, strict=True))
@@ -67,7 +67,7 @@ def figures(right: Sequence[Tree], found: Sequence[Parse]) -> dict[str, Any]:
 
 
 def _with_tags(tree: Tree, tags: Sequence[str]) -> Tree:
-    """The same constituents, with these tags over the words."""
+    """Return the same constituents with these tags over the words."""
     left = iter(tags)
     symbols = [next(left) if symbol == WORD else symbol for symbol in linearise(tree, tags=False)]
     return restore(symbols, words(tree))[0]

@@ -1,10 +1,10 @@
-"""How good parses are: the labelled brackets that a parse shares with the right tree, counted as EVALB counts them.
+"""PARSEVAL scores of parses: labelled brackets shared with the gold tree, counted as EVALB counts them.
 
-EVALB (Sekine and Collins) with its parameters COLLINS.prm is what the figures of Table 4 are from, and the rules here
-are its. A bracket is a label, the number of its first word and that of the word after its last. Traces and punctuation
-are no words; a word without a tag is one, and so is a tag and a space without a word, as in (NP ). A bracket without
-words, and TOP, are not counted; function tags are cut off; ADVP and PRT are the same. A root without a label, as in
-( (S …)), is counted, as it is there.
+The figures of Table 4 are from EVALB (Sekine and Collins) with its parameters COLLINS.prm, and these are its rules. A
+bracket is a label, the number of its first word and that of the word after its last. Traces and punctuation are not
+words; a word without a tag is one, and so is a tag and a space without a word, as in (NP ). A bracket without words,
+and TOP, are not counted; function tags are cut off; ADVP and PRT are equal. A root without a label, as in ( (S …)), is
+counted, as in EVALB.
 """
 
 import re
@@ -20,21 +20,21 @@ _FUNCTION = re.compile("[-=]")
 
 
 class Sentence(NamedTuple):
-    """What is counted in one sentence."""
+    """The counts of one sentence."""
 
     status: int
-    """0 if it was measured, 1 if the two trees have other words, 2 if the parse has none."""
+    """0 if it was scored, 1 if the two trees have different words, 2 if the parse has none."""
     matched: int = 0
     gold: int = 0
     test: int = 0
-    """Brackets in both trees, in the right one, and in the parse."""
+    """Brackets in both trees, in the gold tree, and in the parse."""
     crossing: int = 0
-    """Brackets of the parse that overlap with one of the right tree, and neither holds the other."""
+    """Brackets of the parse that overlap with one of the gold tree without one containing the other."""
     words: int = 0
     tags: int = 0
-    """Words, and those of them with the right tag."""
+    """Words, and those of them with the correct tag."""
     length: int = 0
-    """Words of the right tree with its punctuation."""
+    """Words of the gold tree with its punctuation."""
 
 
 class Bracket(NamedTuple):
@@ -54,9 +54,9 @@ class Brackets:
 
 
 def brackets(tree: Tree | None) -> Brackets:
-    """The words, tags and brackets of a tree that count."""
+    """Return the words, tags and brackets of a tree that count."""
     seen = Brackets()
-    places: list[int] = []  # where in `found` each open bracket is
+    places: list[int] = []  # indices in `found` of the open brackets
     found: list[Bracket] = []
     for kind, part in walk(tree) if tree is not None else ():
         if part.word is not None:
@@ -76,7 +76,7 @@ def brackets(tree: Tree | None) -> Brackets:
 
 
 def compare(gold: Tree | None, test: Tree | None) -> Sentence:
-    """A parse measured by the right tree. None is no tree at all."""
+    """Score a parse against the gold tree. None is no tree at all."""
     right, parse = brackets(gold), brackets(test)
     if not parse.words:
         return Sentence(2, length=right.length)
@@ -95,13 +95,13 @@ def compare(gold: Tree | None, test: Tree | None) -> Sentence:
 
 
 def _crossing(right: Brackets, parse: Brackets) -> int:
-    """One that overlaps with any bracket of a tree overlaps with the smallest one around its beginning or its end."""
+    """Count crossing brackets; a bracket that crosses any crosses the smallest one around its beginning or its end."""
     around = _smallest_around(right)
     return sum(around[one.start].end < one.end or around[one.end].start > one.start for one in parse.brackets)
 
 
 def _smallest_around(right: Brackets) -> list[Bracket]:
-    """For each place between two words, the smallest bracket that has words before it and after it."""
+    """Return, for each position between two words, the smallest bracket with words before it and after it."""
     everything = Bracket(-1, len(right.words) + 1, "")
     around: list[Bracket] = []
     open_ = [everything]
@@ -119,7 +119,7 @@ def _smallest_around(right: Brackets) -> list[Bracket]:
 
 @dataclass
 class Totals:
-    """Sums over sentences, to which one that was not measured adds nothing but itself."""
+    """Sums over sentences; one that was not scored is only counted."""
 
     sentences: int = 0
     errors: int = 0
@@ -151,7 +151,7 @@ class Totals:
         self.two_or_less += one.crossing <= 2
 
     def figures(self) -> dict[str, float]:
-        """Percentages, but `crossing`, which is per sentence; then what they are made from."""
+        """Return percentages, except `crossing`, which is per sentence; then the counts behind them."""
         valid = self.sentences - self.errors - self.skipped
         return {
             "recall": _percent(self.matched, self.gold),

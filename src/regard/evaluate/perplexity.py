@@ -19,12 +19,12 @@ from regard.search.hypothesis import NO_NUMBERS
 from regard.text.normalise import normalise
 from regard.translate.translator import Translator, reach
 
-SCORES = 1 << 22  # logits held at once
+SCORES = 1 << 22  # logits in memory at once
 
 
 @dataclass(frozen=True)
 class Scored:
-    """What a model thinks of a given translation."""
+    """The scores that a model assigns to a given translation."""
 
     tokens: tuple[str, ...]
     """The pieces of the target, EOS left out."""
@@ -41,7 +41,7 @@ class Scored:
 
 
 def perplexity(scored: Sequence[Scored]) -> float:
-    """exp of the mean negative log probability of a token; EOS is one."""
+    """Return exp of the mean negative log probability of a token, EOS included."""
     count = sum(len(one.token_scores) for one in scored)
     mean = -math.fsum(one.log_probability for one in scored) / count if count else 0.0
     return math.exp(mean) if mean < 700 else math.inf
@@ -56,7 +56,7 @@ def score_texts(
     batch_tokens: int = BATCH_TOKENS,
     progress: Progress = quiet,
 ) -> list[Scored]:
-    """Score pairs of texts. Each is taken whole, as in training: no text is divided into sentences.
+    """Score pairs of texts. Each is scored whole, as in training: no text is split into sentences.
 
     One that is longer than the model can read is a UserError, before anything is computed.
     """
@@ -86,7 +86,7 @@ def score_ids(
     batch_tokens: int = BATCH_TOKENS,
     progress: Progress = quiet,
 ) -> list[tuple[float, ...]]:
-    """The log probability of every target token and of EOS after them, given the source."""
+    """Return the log probability of every target token and of EOS after them, given the source."""
     found: list[tuple[float, ...]] = [()] * len(sources)
     device = next(model.parameters()).device
     lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
@@ -102,7 +102,7 @@ def score_ids(
 
 
 def _scores(model: Seq2Seq, source_BS: Tensor, before_BT: Tensor, expected_BT: Tensor) -> Tensor:
-    """log p(expected) = logit - log Σ exp logits, of a few positions at a time; 0 where there is padding."""
+    """Return log p(expected) = logit - log Σ exp logits, a few positions at a time; 0 where there is padding."""
     features_ND = model.features(source_BS, before_BT).flatten(0, 1)
     expected_N = expected_BT.flatten()
     kept_N = (expected_N != PAD).nonzero()[:, 0]

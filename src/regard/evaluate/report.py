@@ -1,4 +1,4 @@
-"""All figures of one evaluation, and how they are written: JSON, text, LaTeX."""
+"""All figures of one evaluation, as JSON, text or LaTeX."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -18,18 +18,18 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Report:
-    """What was measured, on how much, against what."""
+    """The scores of one evaluation, with the size of its test set."""
 
     scores: dict[str, Score]
     segments: int
     references: int
     by_length: list[Bucket]
     perplexity: float | None = None
-    """Of the first reference under the model, for each of its tokens."""
+    """Of the first reference under the model, per token."""
     comparisons: list[Comparison] | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """`signature` is that of `bleu`; every other figure has its own beside it."""
+        """Return the figures; `signature` is that of `bleu`, every other figure has its own beside it."""
         figures: dict[str, Any] = {}
         for name, score in self.scores.items():
             figures[name] = score.value
@@ -55,7 +55,7 @@ class Report:
         return "\n".join(lines)
 
     def as_latex(self) -> str:
-        """A table for a paper, with the signatures as comments."""
+        """Return a table for a paper, with the signatures as comments."""
         rows = [(TITLES[name], f"{score.value:.1f}") for name, score in self.scores.items()]
         if self.perplexity is not None:
             rows.append((TITLES["perplexity"], f"{self.perplexity:.2f}"))
@@ -76,7 +76,7 @@ def report(
     perplexity: float | None = None,
     tokens: Tokens = "13a",
 ) -> Report:
-    """Measure translations; all lists have a line for each segment. `tokens` are those of `bleu`."""
+    """Score translations; all lists have a line for each segment. `tokens` are those of `bleu`."""
     others = {name: measure(hypotheses, references) for name, measure in OTHERS.items()}
     return Report(
         {"bleu": bleu(hypotheses, references, tokens), **others},

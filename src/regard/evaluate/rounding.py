@@ -1,4 +1,4 @@
-"""What rounded weights cost in BLEU: a model in float32 and in fewer bytes, on the same text."""
+"""The cost in BLEU of quantised weights: a model in float32 and in fewer bytes, on the same text."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,13 +18,13 @@ RUN = "run.toml"  # beside the model of a run
 
 
 class Sample(NamedTuple):
-    """A text and its translation, to measure on."""
+    """A text and its translation, for scoring."""
 
     name: str
     source: list[str]
     reference: list[str]
     target: str | None
-    """The language to translate into, for a model of several."""
+    """The target language of a multilingual model."""
 
 
 def given_sample(source: str, reference: str, target: str | None) -> Sample:
@@ -34,7 +34,7 @@ def given_sample(source: str, reference: str, target: str | None) -> Sample:
 
 
 def validation_sample(model: Path, target: str | None) -> Sample | None:
-    """Return the validation set of the run that a model lies in; None where it or its data are gone."""
+    """Return the validation set of the run that contains a model; None if it or its data are gone."""
     run = model.absolute().parent / RUN
     config = read(run) if run.is_file() else Config()
     if config.data is None or config.task != "translation" or not (Path(config.data) / VALID_TEXTS).is_file():
@@ -49,7 +49,7 @@ def validation_sample(model: Path, target: str | None) -> Sample | None:
 
 
 def rounding_cost(model: Path, to: str, quantization: Any, sample: Sample, lines: int) -> tuple[Score, Score]:
-    """Return BLEU with float32 and with rounded weights on the first lines of a sample, as the export translates."""
+    """Return BLEU with float32 and with quantised weights on the first lines of a sample, as the export translates."""
 
     def score(translator: Translator) -> Score:
         translations = translate_lines(translator, sample.source[:lines], Options(target=sample.target))

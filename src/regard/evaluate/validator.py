@@ -1,4 +1,4 @@
-"""BLEU while a model is trained: the validation set, translated and measured as `regard evaluate` does."""
+"""BLEU during training: the validation set, translated and scored as `regard evaluate` does."""
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
@@ -17,7 +17,7 @@ from regard.translate.translator import Options, Translator
 def bleu_validator(
     data: Prepared, config: Config, subwords: Mapping[str, bytes]
 ) -> Callable[[Seq2Seq], dict[str, float | str]]:
-    """A function of a model: the `bleu` of its translations of the data's validation set, and the signature."""
+    """Return a function from a model to the `bleu` of its translations of the validation set, and the signature."""
     if data.config.task != "translation":
         raise UserError(f"{data.directory}: is for {data.config.task}, but train.bleu is for translation; unset it")
     pairs = validation_pairs(data)
@@ -32,7 +32,7 @@ def bleu_validator(
 
 
 def validation_pairs(data: Prepared) -> list[RawPair]:
-    """The validation set as it was read; refused if it does not say into which language."""
+    """Return the raw validation set; reject one that does not name its target language."""
     pairs = valid_texts(data.directory)
     if data.source_subwords.tags and any(pair.tag is None for pair in pairs):
         raise UserError(
@@ -43,7 +43,7 @@ def validation_pairs(data: Prepared) -> list[RawPair]:
 
 
 def translated(translator: Translator, pairs: Iterable[RawPair]) -> list[str]:
-    """The sources of pairs, each translated into what its tag asks for, as lines."""
+    """Translate the sources of pairs, each into the language of its tag, as lines."""
     lines: list[str] = []
     for tag, group in groupby(pairs, key=lambda pair: pair.tag):
         found = translator.stream((pair.source for pair in group), Options(target=tag))

@@ -1,4 +1,4 @@
-"""An export for CTranslate2, checked before its C++ is given the bytes: every name, shape, type and setting is known.
+"""Validation of a CTranslate2 export before its C++ reads it: every name, shape, type and setting is checked.
 
 model.bin, with every string as its length (2 bytes), its letters and a NUL:
 
@@ -31,14 +31,14 @@ SPECIFICATION = b"TransformerSpec"
 VARIABLES = 100_000
 SIZES = {0: 4, 1: 1, 2: 2}  # bytes of a float32, int8, int16
 FLOAT32, INT8 = 0, 1
-SCALE = "_scale"  # follows the name of a rounded matrix
+SCALE = "_scale"  # suffix of the name of a quantised matrix
 
 Found = tuple[tuple[int, ...], int, bytes]
 """The shape and the type of a variable, and the bytes of one that is a single number."""
 
 
 def check_export(folder: Path, config: TransformerConfig, source: list[str], target: list[str]) -> None:
-    """Raise UserError unless CTranslate2's own files in an export are what a model of this kind needs."""
+    """Raise UserError unless CTranslate2's own files in an export match the model's configuration."""
     _check_settings(folder / SETTINGS, target)
     expected = {SHARED: source} if source == target else dict(zip(APART, (source, target), strict=True))
     for name in sorted({path.name for path in folder.glob("*vocabulary.*")} | set(expected)):
@@ -63,7 +63,7 @@ def _json(path: Path) -> Any:
 
 
 def _check_settings(path: Path, pieces: list[str]) -> None:
-    """CTranslate2's settings, of which its versions write more or less."""
+    """Check CTranslate2's settings, which vary with its version."""
     expected = {
         "add_source_bos": False,
         "add_source_eos": True,
@@ -84,7 +84,7 @@ def _check_settings(path: Path, pieces: list[str]) -> None:
 
 
 def _variables(file: BinaryIO, size: int) -> dict[str, Found]:
-    """The variables of a model.bin by their names, aliases too; what is not of its form is a ValueError."""
+    """Return the variables of a model.bin by name, aliases too; raise ValueError for an invalid format."""
     numbers = _Reader(file, size)
     numbers.take("I")
     if numbers.name() != SPECIFICATION.decode():
@@ -105,7 +105,7 @@ def _variables(file: BinaryIO, size: int) -> dict[str, Found]:
         alias, name = numbers.name(), numbers.name()
         if name not in found:
             raise ValueError(f"{alias} is the name of nothing")
-        for end in ("", SCALE):  # CTranslate2 makes both
+        for end in ("", SCALE):  # CTranslate2 creates both
             if name + end in found:
                 found[alias + end] = found[name + end]
     if numbers.left:
@@ -114,7 +114,7 @@ def _variables(file: BinaryIO, size: int) -> dict[str, Found]:
 
 
 class _Reader:
-    """Numbers and strings from a file, none of them beyond its end."""
+    """Reader of numbers and strings from a file, never beyond its end."""
 
     def __init__(self, file: BinaryIO, size: int) -> None:
         self.file, self.left = file, size
@@ -136,7 +136,7 @@ class _Reader:
         return content[:-1].decode()
 
     def skip(self, length: int, *, keep: bool) -> bytes:
-        """Go on by so many bytes; give them if they are to be kept."""
+        """Advance by so many bytes; return them if `keep`."""
         if length > self.left:
             raise ValueError("it is cut")
         self.left -= length
@@ -166,7 +166,7 @@ def _check_variables(path: Path, found: dict[str, Found], config: TransformerCon
 
 
 def _numbers(config: TransformerConfig) -> dict[str, bytes]:
-    """The settings among the variables, as they are written."""
+    """Return the encoded settings among the variables."""
     spec = transformer_spec.TransformerSpec.from_config(
         (config.encoder_layers, config.decoder_layers),
         config.heads,
@@ -178,7 +178,7 @@ def _numbers(config: TransformerConfig) -> dict[str, bytes]:
 
 
 def _shapes(config: TransformerConfig) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Every matrix and vector of a model, by CTranslate2's names."""
+    """Yield the shape of every matrix and vector of a model, by CTranslate2's names."""
     D, F, V = config.d_model, config.d_ff, config.vocabulary
     yield "encoder/embeddings_0/weight", (config.source_vocabulary or V, D)
     yield "decoder/embeddings/weight", (V, D)

@@ -1,12 +1,12 @@
-"""A Marian model in Hugging Face's format, such as OPUS-MT's, as a saved model of ours that says the same.
+"""Import of a Marian model in Hugging Face's format, such as OPUS-MT's, as a saved model with the same output.
 
-Besides the order of d_model (marian.py) and the numbers of the pieces (marian_vocabulary.py) two things differ:
+Besides the order of d_model (marian.py) and the ids of the pieces (marian_vocabulary.py) two things differ:
 
 - Marian begins its output with PAD; our BOS has that embedding.
-- Marian adds a bias to the logits, and we have none. But what the decoder puts out comes from a LayerNorm (section
-  3.1), and what a LayerNorm has normalised sums to 0. With a gain of 1 and a shift of 1 it sums to d_model, whatever
-  the text: a constant is a linear function of it. So the old gain and shift and the bias go into the projection,
-  exactly, and so does the silence of tokens that Marian has not.
+- Marian adds a bias to the logits, and we have none. But the decoder's output comes from a LayerNorm (section 3.1),
+  and a normalised vector sums to 0. With a gain of 1 and a shift of 1 it sums to d_model, whatever the text: a constant
+  is a linear function of it. So the old gain and shift and the bias are folded into the projection, exactly, and so
+  are the very low logits of tokens that Marian lacks.
 
 Shapes: V vocabulary, D = d_model.
 """
@@ -34,7 +34,7 @@ from regard.saved.folder import write_model
 from regard.saved.saved_model import SavedModel
 from regard.text.normalise import Form
 
-SILENT = -1e4  # the logit of what is never said
+SILENT = -1e4  # the logit of tokens that are never generated
 ABSENT = {
     "normalize_before": False,
     "normalize_embedding": False,
@@ -44,7 +44,7 @@ ABSENT = {
 
 
 def import_huggingface(folder: Path, out: Path) -> None:
-    """Read a Marian folder and write a model whole or not at all; what can't be kept as it is, is a UserError."""
+    """Convert a Marian folder, completely or not at all; raise a UserError for one that cannot be converted exactly."""
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder; give one with config.json, {WEIGHTS}, source.spm and vocab.json")
     theirs = _description(folder / "config.json")
@@ -68,7 +68,7 @@ def import_huggingface(folder: Path, out: Path) -> None:
 
 
 def _description(path: Path) -> dict[str, Any]:
-    """config.json, once it is known to be of a Transformer that we have."""
+    """Return config.json, if it describes a Transformer that we support."""
     theirs = read_json(path)
     kind = theirs.get("model_type") if isinstance(theirs, dict) else None
     if not isinstance(theirs, dict) or kind != "marian":
@@ -111,14 +111,14 @@ def _config(
 
 
 def _scaled(theirs: Mapping[str, Any]) -> bool:
-    """Whether embeddings are multiplied by sqrt(d_model), as in section 3.4."""
+    """Return whether embeddings are multiplied by sqrt(d_model), as in section 3.4."""
     return theirs.get("scale_embedding") is True
 
 
 def _embedding_names(theirs: Mapping[str, Any], tensors: Tensors) -> tuple[str, str, str]:
-    """What the encoder's embedding, the decoder's and the projection are called; equal names are one tensor.
+    """Return the names of the encoder's embedding, the decoder's and the projection; equal names are one tensor.
 
-    Transformers ties all that it can or nothing, so what is only shared may be there twice.
+    Transformers ties all that it can or nothing, so an embedding that is only shared may be stored twice.
     """
     encoder, decoder = "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"
     tied = theirs.get("tie_word_embeddings", True) is True
@@ -136,7 +136,7 @@ def _embedding_names(theirs: Mapping[str, Any], tensors: Tensors) -> tuple[str, 
 def _check_shapes(
     config: TransformerConfig, theirs: Mapping[str, Any], tensors: Tensors, names: tuple[str, str, str]
 ) -> None:
-    """Compare every shape with what config.json asks for before anything is read."""
+    """Compare every shape with config.json before any tensor is read."""
     with torch.device("meta"):
         expected = build(config).state_dict()
     shapes = {
@@ -196,7 +196,7 @@ def _is_sinusoids(table_TD: Tensor) -> bool:
 
 
 def _fold(config: TransformerConfig, weights: dict[str, Tensor], bias_V: Tensor | None, target: Vocabulary) -> None:
-    """Let the projection do what the last LayerNorm's gain and shift and the bias did.
+    """Fold the last LayerNorm's gain and shift and the bias into the projection.
 
     W (gain · n + shift) + b, where n sums to 0, is W' (n + 1) if W' = W · gain + u and its rows sum to W shift + b.
     """
@@ -214,7 +214,7 @@ def _fold(config: TransformerConfig, weights: dict[str, Tensor], bias_V: Tensor 
 
 
 def _settings(folder: Path, theirs: Mapping[str, Any]) -> tuple[tuple[str | None, str | None], Form, DecodeConfig]:
-    """The languages, the form of text, and how to search: as regard wrote them, or as transformers would."""
+    """Return the languages, normal form and search settings: as regard wrote them, or as transformers would."""
     kept = theirs.get("regard")
     if isinstance(kept, dict):
         languages = kept.get("languages")
@@ -246,7 +246,7 @@ def _optional(path: Path) -> dict[str, Any]:
 
 
 def _card(folder: Path, languages: tuple[str | None, str | None]) -> str:
-    """Theirs, if there is one, under a line that says where the model came from."""
+    """Return their model card, if there is one, under a line that names the origin."""
     source, target = (code or "?" for code in languages)
     card = folder / "README.md"
     theirs = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""

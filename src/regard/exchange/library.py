@@ -1,7 +1,7 @@
 """CTranslate2, imported without torch and transformers.
 
-It looks for these to convert their models, which we don't ask of it: we give it numpy's arrays. To import them takes
-several times as long as to load a model and to translate a sentence.
+It imports these in order to convert their models, which we don't need: we pass it numpy arrays. Importing them takes
+several times as long as loading a model and translating a sentence.
 """
 
 import sys

@@ -1,7 +1,7 @@
-"""What Marian, as Hugging Face's transformers has it, calls the parts of a Transformer, and how it orders d_model.
+"""Marian's names for the parts of a Transformer, as in Hugging Face's transformers, and its order of d_model.
 
-Its sinusoids stand in halves, all sines and then all cosines, where the paper's alternate. d_model is the same in
-another order then: what writes to it has its rows in that order, what reads from it its columns.
+Its sinusoids are in halves, all sines and then all cosines, where the paper's alternate. So d_model is permuted:
+matrices that write to it have their rows in that order, matrices that read from it their columns.
 
 Shapes: D = d_model.
 """
@@ -35,11 +35,11 @@ class Parameter(NamedTuple):
     ours: str
     theirs: str
     axis: int | None
-    """Which of its dimensions is d_model; None for the bias of what only reads from it."""
+    """Which of its dimensions is d_model; None for the bias of a matrix that only reads from it."""
 
 
 def layer_parameters(encoder_layers: int, decoder_layers: int) -> Iterator[Parameter]:
-    """Every tensor but the embeddings."""
+    """Yield every tensor but the embeddings."""
     for stack, parts, layers in (("encoder", ENCODER, encoder_layers), ("decoder", DECODER, decoder_layers)):
         for number in range(layers):
             for ours, theirs in parts.items():
@@ -50,7 +50,7 @@ def layer_parameters(encoder_layers: int, decoder_layers: int) -> Iterator[Param
 
 
 def halves(d_model: int) -> Tensor:
-    """Which of our dimensions stands at each of Marian's: the sines, then the cosines."""
+    """Return which of our dimensions is at each of Marian's: the sines, then the cosines."""
     order_D = torch.arange(d_model)
     return torch.cat((order_D[0::2], order_D[1::2]))
 
@@ -60,10 +60,10 @@ def reordered(tensor: Tensor, axis: int | None, order_D: Tensor) -> Tensor:
 
 
 def language_code(tag: str) -> str:
-    """Our <2de> as Marian's >>de<<; another tag as it is."""
+    """Return our <2de> as Marian's >>de<<; another tag unchanged."""
     return f">>{tag[2:-1]}<<" if tag.startswith("<2") and len(tag) > 3 else tag
 
 
 def language_tag(name: str) -> str | None:
-    """Marian's >>de<< as our <2de>; None for what is no language code."""
+    """Return Marian's >>de<< as our <2de>; None for anything but a language code."""
     return f"<2{name[2:-2]}>" if name.startswith(">>") and name.endswith("<<") and len(name) > 4 else None

@@ -1,7 +1,7 @@
-"""The vocabulary of a Marian folder in our numbers: PAD, UNK, BOS, EOS, the languages' tags, then the rest in order.
+"""The vocabulary of a Marian folder with our ids: PAD, UNK, BOS, EOS, the languages' tags, then the rest in order.
 
-Marian has two sentencepiece models, and a list of the pieces of both with their ids. A piece that the models make but
-the list lacks is unknown to Marian; here it is a token of its own that has the unknown token's embedding.
+Marian has two sentencepiece models, and a list of the pieces of both with their ids. A piece of the models that is not
+in the list is unknown to Marian; here it is a token of its own with the unknown token's embedding.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,9 +28,9 @@ class Vocabulary:
     names: list[str]
     tags: int
     theirs: list[int]
-    """Whose embedding each of our ids has."""
+    """The Marian id whose embedding each of our ids has."""
     silent: list[int]
-    """Our ids that Marian has not, and so never says."""
+    """Our ids that Marian lacks, and so never generates."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class Vocabularies:
     source: Vocabulary
     target: Vocabulary
     files: dict[str, bytes]
-    """What cuts text into them, by the names that a saved model has for it."""
+    """The vocabulary files by their names in a saved model."""
 
 
 def read_vocabularies(folder: Path, config: Mapping[str, Any]) -> Vocabularies:
-    """The vocabularies of a folder; anything unsound is a UserError."""
+    """Return the vocabularies of a folder; raise a UserError for an invalid one."""
     contents = [_content(folder / f"{side}.spm") for side in SIDES]
     separate = (folder / "target_vocab.json").exists()
     paths = [folder / "vocab.json", folder / ("target_vocab.json" if separate else "vocab.json")]
@@ -79,7 +79,7 @@ def _content(path: Path) -> bytes:
 
 
 def _numbers(path: Path) -> dict[str, int]:
-    """The list of pieces: each name's id."""
+    """Return the id of each piece in the list."""
     found = read_json(path)
     if not isinstance(found, dict) or not all(type(number) is int and number >= 0 for number in found.values()):
         raise UserError(f"{path}: not a list of pieces and their numbers; get the file again")
@@ -101,7 +101,7 @@ def _is_text(name: str) -> bool:
 
 
 def _kept(content: bytes, numbers: Mapping[str, int], config: Mapping[str, Any]) -> Vocabulary | None:
-    """A vocabulary that has our numbers already, since `regard export` wrote it; None for any other."""
+    """Return a vocabulary that has our ids already, because `regard export` wrote it; None for any other."""
     ids = [config[f"{key}_token_id"] for key in ("pad", "decoder_start", "eos")]
     try:
         subwords = Subwords.from_bytes(returned(content), "")

@@ -15,7 +15,7 @@ WEIGHTS, INDEX, PICKLE = "model.safetensors", "model.safetensors.index.json", "p
 
 
 class Tensors:
-    """The tensors of a folder, none of which is read before it is asked for."""
+    """The tensors of a folder, read on demand."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -61,7 +61,7 @@ class Tensors:
         return self.files[name].get_tensor(name).to(torch.float32) if name in self.files else None
 
     def first(self, *names: str) -> str:
-        """The first of several names for the same tensor that is there."""
+        """Return the first of several names for the same tensor that exists."""
         found = next((name for name in names if name in self.files), None)
         if found is None:
             raise UserError(f"{self.folder}: its weights have no {names[0]}; get them again")

@@ -1,4 +1,4 @@
-"""The same model in fewer bytes: its weights written as float16 or int8."""
+"""Conversion of a saved model to float16 or int8 weights."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +10,7 @@ from regard.saved.weights import Storage
 
 
 def write_smaller(model: Path, out: Path, storage: Storage, *, note: str = "", card: str | None = None) -> None:
-    """Write a saved model again, whole or not at all; a note goes into its card, or into the one that is given."""
+    """Write a saved model again, completely or not at all; a note is added to its card, or to the given one."""
     saved = load_model(model)
     card = read_text(model / CARD) if card is None else card
     with new_directory(out) as temporary:

@@ -1,7 +1,7 @@
-"""A saved model as a CTranslate2 model, which translates fast on a CPU.
+"""Export of a saved model to CTranslate2, which translates fast on a CPU.
 
-An exported folder is enough to translate with. Besides what CTranslate2 loads (model.bin, config.json, a vocabulary) it
-has our description of the model, its subwords, its card, and the checksums of the files that it was made from.
+An exported folder is self-contained. Besides the files of CTranslate2 (model.bin, config.json, a vocabulary) it has our
+description of the model, its subwords, its card, and the checksums of the files that it was made from.
 
 Shapes: T positions, V vocabulary, D = d_model.
 """
@@ -28,12 +28,12 @@ ACTIVATIONS = {
     "gelu": common_spec.Activation.GELU,
     "silu": common_spec.Activation.SWISH,
 }
-FOLDER = "ctranslate2"  # in a model's folder, where an export is looked for
+FOLDER = "ctranslate2"  # name of the export in a model's folder
 DESCRIPTION, ORIGIN = "regard.json", "origin.json"  # CTranslate2 has a config.json of its own
 
 
 def inconvertible(config: ModelConfig) -> str | None:
-    """Why CTranslate2 can't compute a model, or None if it can."""
+    """Return why CTranslate2 can't compute a model, or None if it can."""
     if not isinstance(config, TransformerConfig):
         return other_kind(config)
     checks = {
@@ -53,14 +53,14 @@ def check_convertible(config: ModelConfig, model: Path) -> None:
 
 
 def positions(config: ModelConfig) -> int:
-    """How many positions an exported model has, in the source and in the target."""
+    """Return the number of positions of an exported model, in the source and in the target."""
     return config.position_limit or TABLE
 
 
 def export_ctranslate2(
     model: Path, out: Path, quantization: Quantization, *, note: str = "", replace: bool = False
 ) -> None:
-    """Write the export of a saved model, whole or not at all; a note goes into its card."""
+    """Write the export of a saved model, completely or not at all; a note is added to its card."""
     described = read_saved(model_folder(model))
     check_convertible(described.config, model)
     with new_directory(out, replace=replace) as temporary:
@@ -89,7 +89,7 @@ def check_origin(folder: Path, model: Path) -> None:
 
 
 def export_quantization(folder: Path) -> str | None:
-    """What an export's weights were rounded to; None where there is no export."""
+    """Return the type of an export's quantised weights; None where there is no export."""
     if not (folder / ORIGIN).is_file():
         return None
     origin = read_json(folder / ORIGIN)
@@ -97,7 +97,7 @@ def export_quantization(folder: Path) -> str | None:
 
 
 def _checksums(model: Path) -> dict[str, str]:
-    """The SHA-256 of what decides a model's translations, as its manifest has them."""
+    """Return the SHA-256 of the files that determine a model's translations, from its manifest."""
     files = read_manifest(model)
     return {name: str(files[name]["sha256"]) for name in (CONFIG, WEIGHTS, *SUBWORDS) if name in files}
 
@@ -105,7 +105,7 @@ def _checksums(model: Path) -> dict[str, str]:
 def write_ctranslate2(
     folder: Path, described: SavedModel, weights: Mapping[str, Array], quantization: Quantization
 ) -> None:
-    """Write the files that CTranslate2 loads into a folder that somebody else makes whole."""
+    """Write the files that CTranslate2 loads into a folder that the caller publishes or deletes."""
     config = described.config
     source, target = described.vocabularies
     for size, subwords in ((config.source_vocabulary or config.vocabulary, source), (config.vocabulary, target)):
@@ -131,7 +131,7 @@ def write_ctranslate2(
 
 
 class _Taken:
-    """Weights, each to be taken once by its name and shape."""
+    """Weights, each to be taken once by name and shape."""
 
     def __init__(self, weights: Mapping[str, Array]) -> None:
         self.left = dict(weights)
@@ -140,7 +140,7 @@ class _Taken:
         return name in self.left
 
     def __call__(self, name: str, *shape: int) -> Array:
-        """A copy, for CTranslate2 quantises in place."""
+        """Return a copy, because CTranslate2 quantises in place."""
         weight = self.left.pop(name, None)
         if weight is None or weight.shape != shape:
             found = "missing" if weight is None else list(weight.shape)
@@ -153,7 +153,7 @@ class _Taken:
 
 
 def _transformer(config: TransformerConfig, take: _Taken) -> Any:
-    """Our weights by CTranslate2's names."""
+    """Return our weights under CTranslate2's names."""
     layers = config.encoder_layers, config.decoder_layers
     pre, activation = config.norm == "pre", ACTIVATIONS[config.activation]
     spec = transformer_spec.TransformerSpec.from_config(layers, config.heads, pre_norm=pre, activation=activation)
@@ -164,7 +164,7 @@ def _transformer(config: TransformerConfig, take: _Taken) -> Any:
     spec.decoder.embeddings.weight = embedding_VD
     spec.decoder.projection.weight = take("untied_VD", V, D) if "untied_VD" in take else embedding_VD
     for stack, name, side in ((spec.encoder, "encoder", "source"), (spec.decoder, "decoder", "target")):
-        # A table, for CTranslate2's own sinusoids stand in another order: first all sines, then all cosines.
+        # A table, because CTranslate2's own sinusoids have another order: first all sines, then all cosines.
         learned = config.positions == "learned"
         positions_TD = take(f"embed_{side}.positions.weight", config.max_length, D) if learned else None
         stack.position_encodings.encodings = sinusoid_table(0, TABLE, D) if positions_TD is None else positions_TD
@@ -185,13 +185,13 @@ def _norm(spec: common_spec.LayerNormSpec, take: _Taken, name: str, size: int) -
 
 
 def _linear(spec: common_spec.LinearSpec, take: _Taken, names: tuple[str, ...], out: int, into: int) -> None:
-    """One matrix, or several side by side."""
+    """Set one matrix, or several concatenated."""
     spec.weight = np.concatenate([take(f"{name}.weight", out, into) for name in names])
     spec.bias = np.concatenate([take(f"{name}.bias", out) for name in names])
 
 
 def _attention(spec: attention_spec.MultiHeadAttentionSpec, take: _Taken, layer: str, name: str, size: int) -> None:
-    """CTranslate2 multiplies all inputs of self-attention by one matrix, and the memory's by another."""
+    """Set the matrices of attention: self-attention has one for all inputs, cross-attention another for the memory."""
     query, key, value, output = (f"{layer}.{name}.{part}" for part in ("query", "key", "value", "output"))
     inputs = [(query, key, value)] if name == "attention" else [(query,), (key, value)]
     for linear, names in zip(spec.linear, [*inputs, (output,)], strict=True):

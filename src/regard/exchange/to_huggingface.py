@@ -1,8 +1,8 @@
-"""A saved model as a folder that Hugging Face's transformers loads as MarianMT, with the same logits and the same ids.
+"""Export of a saved model as a folder that transformers loads as MarianMT, with the same logits and the same ids.
 
-Marian is the paper's Transformer, so it can say what `base` is; a model with other positions, norms or scores is no
-Marian. Its search divides a log probability by |Y|^alpha, not by the paper's penalty, so it may rank hypotheses of
-unequal lengths otherwise; what it needs to come back as it was stands under `regard` in config.json.
+Marian is the paper's Transformer, so it can represent `base`; a model with other positions, norms or scores cannot be
+exported. Its search divides a log probability by |Y|^alpha, not by the paper's penalty, so it may rank hypotheses of
+unequal lengths differently; the settings that a lossless import needs are under `regard` in config.json.
 """
 
 from collections.abc import Mapping
@@ -45,7 +45,7 @@ The tokenizer knows spaces but no Unicode forms: give it text in the form {form}
 
 
 def export_huggingface(model_folder: Path, out: Path) -> None:
-    """Write the folder whole or not at all; a model that is no Marian is a UserError that says why."""
+    """Write the folder completely or not at all; raise a UserError for a model that Marian can't represent."""
     saved = load_model(model_folder)
     source, target = saved.vocabularies
     if not isinstance(target, Subwords):
@@ -64,7 +64,7 @@ def export_huggingface(model_folder: Path, out: Path) -> None:
 
 
 def inexpressible(config: ModelConfig) -> str | None:
-    """Why a model is no Marian, or None if it is one."""
+    """Return why Marian can't represent a model, or None if it can."""
     if not isinstance(config, TransformerConfig):
         return other_kind(config)
     checks = {
@@ -120,7 +120,7 @@ def _config(saved: LoadedModel) -> dict[str, Any]:
 
 
 def _generation(saved: LoadedModel) -> dict[str, Any]:
-    """Our search in their words, as far as they go."""
+    """Translate our search settings into theirs, as far as possible."""
     return {
         "num_beams": saved.decode.beam,
         "length_penalty": saved.decode.alpha,
@@ -147,7 +147,7 @@ def _weights(saved: LoadedModel) -> dict[str, Tensor]:
 
 
 def _embeddings(config: ModelConfig, ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Transformers ties all that it can or nothing, so what is only shared is written out."""
+    """Return the embeddings; transformers ties all that it can or nothing, so one that is only shared is duplicated."""
     encoder, decoder = "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"
     target_VD = ours["embedding_VD"]
     if config.share_embeddings and config.tie_projection:

@@ -1,7 +1,7 @@
-"""A saved model as two ONNX graphs: the encoder, and a step of the decoder that is given what came before.
+"""Export of a saved model as two ONNX graphs: the encoder, and a step of the decoder with its key-value cache.
 
-A program needs onnxruntime and sentencepiece then, and no torch. The loop around the graphs is the program's; the card
-in the folder has one, and a test runs it from there. The graphs hold attention as its equation is written.
+A program then needs onnxruntime and sentencepiece, but no torch. The loop around the graphs is the program's; the card
+in the folder has one, and a test runs it from there. The graphs contain attention as its equation is written.
 
 Shapes: B sentences, S source positions, P target positions passed, T further ones, L decoder layers, H heads, K = d_k,
 V = d_v, N tokens of the vocabulary.
@@ -32,7 +32,7 @@ from regard.saved.saved_model import CARD
 from regard.text.subword_file import lent
 
 OPSET = 20
-FREE = "BSPT"  # the dimensions that a graph does not fix
+FREE = "BSPT"  # the dynamic dimensions of a graph
 ENCODER = ("source_BS",), ("memory_key_LBHSK", "memory_value_LBHSV", "mask_BS")
 DECODER = ("tokens_BT", "past_key_LBHPK", "past_value_LBHPV", *ENCODER[1]), ("logits_BTN", "key_LBHPK", "value_LBHPV")
 
@@ -77,7 +77,7 @@ print(translate("A text."))
 
 
 def export_onnx(model_folder: Path, out: Path) -> None:
-    """Write the folder whole or not at all."""
+    """Write the folder completely or not at all."""
     if find_spec("onnx") is None or find_spec("onnxscript") is None:
         raise UserError("exporting to ONNX needs two more packages; install them with: pip install 'regard[onnx]'")
     saved = load_model(model_folder)
@@ -108,7 +108,7 @@ def export_onnx(model_folder: Path, out: Path) -> None:
 
 
 def graphless(config: ModelConfig) -> str | None:
-    """Why a model can't become graphs, or None if it can."""
+    """Return why a model can't be exported as graphs, or None if it can."""
     if not isinstance(config, AnyTransformerConfig) or isinstance(config, StateSpaceConfig):
         return other_kind(config)
     if config.next_word:
@@ -117,7 +117,7 @@ def graphless(config: ModelConfig) -> str | None:
 
 
 class _Encode(nn.Module):
-    """From the source to all that the decoder will ask of it: keys and values for every layer."""
+    """The encoder: from the source to the decoder's keys and values for every layer."""
 
     def __init__(self, model: Transformer) -> None:
         super().__init__()
@@ -129,7 +129,7 @@ class _Encode(nn.Module):
 
 
 class _Step(nn.Module):
-    """From T tokens, and the keys and values of the P before them, to logits and the keys and values of all."""
+    """A decoder step: from T tokens, and the keys and values of the P before them, to logits and the new cache."""
 
     def __init__(self, model: Transformer) -> None:
         super().__init__()
@@ -161,7 +161,7 @@ def _stacked(pairs: list[KeyValue]) -> tuple[Tensor, Tensor]:
 def _write(
     path: Path, module: nn.Module, examples: tuple[Tensor, ...], inputs: tuple[str, ...], outputs: tuple[str, ...]
 ) -> None:
-    """Trace a module and write its graph; the letters of an input's name say which of its dimensions are free."""
+    """Trace a module and write its graph; the letters of an input's name say which of its dimensions are dynamic."""
     free = {name: _free(name) for name in inputs}
     with _quiet():
         program = torch.onnx.export(
@@ -185,7 +185,7 @@ def _free(name: str) -> dict[int, str]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Torch tells of packages that it does not find and of its own old ways; neither is for who exports."""
+    """Silence torch's notices of missing packages and of its own deprecations, which do not concern the user."""
     log = logging.getLogger("torch.onnx")
     level = log.level
     log.setLevel(logging.ERROR)
@@ -198,7 +198,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _subwords(saved: LoadedModel, folder: Path) -> dict[str, str]:
-    """Which file cuts the text of each side."""
+    """Return the subword file of each side."""
     both = "subwords.model" if "subwords.model" in saved.subwords else None
     files = {}
     for side in ("source", "target"):
@@ -211,7 +211,7 @@ def _subwords(saved: LoadedModel, folder: Path) -> dict[str, str]:
 
 
 def _tags(saved: LoadedModel) -> dict[str, int]:
-    """What stands before a source of a model of several directions, which no text can spell."""
+    """Return the tags before the sources of a multilingual model, which no text can spell, with their ids."""
     source, _ = saved.vocabularies
     return {tag: source.tag(tag) for tag in source.tags}
 

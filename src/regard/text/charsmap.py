@@ -1,8 +1,8 @@
-"""Somebody else's normalisation rules inside a sentencepiece model, walked to the end before C++ may follow them.
+"""Validation of the normalisation rules inside a third-party sentencepiece model, before C++ code reads them.
 
 A charsmap is a size, a double-array trie of that many bytes (Yata's darts-clone) and the replacements, each ended by
-NUL. Sentencepiece follows the trie's offsets without looking where they lead, and takes no more than 32 matches at a
-place; of a trie that was not built but made up, both are ways to read what is not its own.
+NUL. Sentencepiece follows the trie's offsets without bounds checks, and accepts at most 32 matches at a position; with
+a forged trie, both can lead to reads out of bounds.
 
     unit = value 31 bits, 1                              a leaf: where the replacement begins
          | label 8 bits, leaf 1, far 1, offset 21, 0     a node; bits are counted from the lowest
@@ -17,7 +17,7 @@ LONGEST_REPLACEMENT = 128  # bytes
 
 
 def sound(charsmap: bytes) -> bool:
-    """Whether every way through the trie stays inside it and ends at the beginning of a replacement."""
+    """Return whether every path through the trie stays inside it and ends at the beginning of a replacement."""
     size = int.from_bytes(charsmap[:4], "little")
     if len(charsmap) > LARGEST or not 0 < size < len(charsmap) - 4 or size % 4:
         return False
@@ -37,7 +37,7 @@ def _replacements_sound(replacements: bytes) -> bool:
 
 
 def _trie_sound(units: "array[int]", replacements: bytes) -> bool:
-    below: dict[int, list[int]] = {}  # the nodes that a place leads to: each stands at the place XOR its label
+    below: dict[int, list[int]] = {}  # the child nodes of an offset: each is at the offset XOR its label
     for index, unit in enumerate(units):
         if index and not unit >> 31:
             below.setdefault(index ^ (unit & 0xFF), []).append(index)

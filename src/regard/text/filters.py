@@ -1,4 +1,4 @@
-"""Which pairs of a corpus are kept: filters that are counted by name, and duplicates found in bounded memory."""
+"""Filters that drop pairs of a corpus, counted by name, and detection of duplicates in bounded memory."""
 
 import shutil
 import struct
@@ -9,25 +9,25 @@ from pathlib import Path
 
 from regard.config.data import FilterConfig
 
-NOT_UTF8 = "not valid UTF-8"  # this and the next are found by the one who reads the files
-NOT_A_PAIR = "not a pair"  # a line without its tab, or that is not the JSON it should be
+NOT_UTF8 = "not valid UTF-8"  # this and the next are detected while the files are read
+NOT_A_PAIR = "not a pair"  # a line without its tab, or that is not valid JSON
 TOO_LONG = "too long"
 EMPTY = "empty"
 RATIO = "length ratio"
 IDENTICAL = "identical"
 DUPLICATE = "duplicate"
-REASONS = (NOT_UTF8, NOT_A_PAIR, TOO_LONG, EMPTY, RATIO, IDENTICAL, DUPLICATE)  # in the order in which they are asked
+REASONS = (NOT_UTF8, NOT_A_PAIR, TOO_LONG, EMPTY, RATIO, IDENTICAL, DUPLICATE)  # in the order in which they are checked
 
 RATIO_PADDING = 10  # characters added to both sides, so that "No." may be "Das kommt nicht in Frage."
 
 
 def reason_before(source: str, target: str, config: FilterConfig) -> str | None:
-    """Why to drop a pair as it was read, before any work is done on it; None keeps it."""
+    """Return the reason to drop a raw pair, before any work is done on it, or None to keep it."""
     return TOO_LONG if max(len(source), len(target)) > config.max_characters else None
 
 
 def reason_after(source: str, target: str, config: FilterConfig) -> str | None:
-    """Why to drop a normalised pair; None keeps it."""
+    """Return the reason to drop a normalised pair, or None to keep it."""
     if not source or not target:
         return EMPTY
     if config.max_ratio is not None:
@@ -41,19 +41,19 @@ def reason_after(source: str, target: str, config: FilterConfig) -> str | None:
 
 DIGEST_SIZE = 16  # bytes; of a billion pairs, two different ones share one with a chance of about 1 in 10^21
 _RECORD = struct.Struct(f"<{DIGEST_SIZE}sQ")  # a digest and the pair's number
-_READ = _RECORD.size << 14  # bytes at a time
-_PENDING = 8 << 20  # bytes of records held before they are written
+_READ = _RECORD.size << 14  # bytes read at a time
+_PENDING = 8 << 20  # bytes of records buffered before they are written
 
 
 def digest(source: str, target: str) -> bytes:
-    """The fingerprint of a normalised pair: 16 bytes."""
-    # No line break is left in normalised text, so this joins no two pairs to the same string.
+    """Return the digest of a normalised pair: 16 bytes."""
+    # Normalised text contains no line break, so no two pairs are joined to the same string.
     return blake2b(f"{source}\n{target}".encode("utf-8", "surrogatepass"), digest_size=DIGEST_SIZE).digest()
 
 
 @dataclass(frozen=True)
 class Repeated:
-    """The numbers of the pairs that came before: one bit a pair, the lowest bit of a byte first."""
+    """A bit set of the numbers of repeated pairs: one bit a pair, the lowest bit of a byte first."""
 
     bits: bytearray
     count: int
@@ -66,11 +66,12 @@ class Repeated:
 
 
 class Duplicates:
-    """Finds repeated pairs among more than memory holds.
+    """Finder of repeated pairs among more than fit into memory.
 
-    Digests go to 256 files by their first byte; then each file is read alone, with the digests seen in it. A file
-    with too many different digests is split again by the next byte. Memory: `limit` digests of about 120 bytes, 8 MiB
-    of records, and in the end one bit a pair. Disk: 24 bytes a pair, below `directory`, until `repeated` has read them.
+    Digests go to 256 files by their first byte; then each file is read alone, with a set of the digests seen in it.
+    A file with too many different digests is split again by the next byte. Memory: `limit` digests of about 120
+    bytes, 8 MiB of records, and at the end one bit a pair. Disk: 24 bytes a pair, below `directory`, until
+    `repeated` has read them.
     """
 
     def __init__(self, directory: Path, *, limit: int = 1 << 19) -> None:
@@ -79,7 +80,7 @@ class Duplicates:
         self._root = _Buckets(directory / "duplicates", depth=0)
 
     def extend(self, digests: bytes) -> None:
-        """Add pairs by their digests, joined; they are numbered 0, 1, 2, … in the order in which they come."""
+        """Add pairs by their concatenated digests; they are numbered 0, 1, 2, … in the order of addition."""
         assert len(digests) % DIGEST_SIZE == 0, "half a digest"
         number, pack, buffers = self.count, _RECORD.pack, self._root.buffers
         for at in range(0, len(digests), DIGEST_SIZE):
@@ -89,7 +90,7 @@ class Duplicates:
         self.count = number
 
     def repeated(self) -> Repeated:
-        """Which numbers have an equal digest before them. Uses up the files; nothing can be added afterwards."""
+        """Return which pairs have an equal digest before them. Deletes the files; nothing can be added afterwards."""
         bits = bytearray((self.count + 7) // 8)
         self._search(self._root, bits)
         return Repeated(bits, int.from_bytes(bits, "little").bit_count())
@@ -102,7 +103,7 @@ class Duplicates:
         buckets.directory.rmdir()
 
     def _mark(self, path: Path, bits: bytearray) -> bool:
-        """Mark the repeated pairs of one file; False when it has too many different digests to go on."""
+        """Mark the repeated pairs of one file; return False if it has too many different digests for one set."""
         seen: set[bytes] = set()
         for block in _blocks(path):
             for found, number in _RECORD.iter_unpack(block):
@@ -111,7 +112,7 @@ class Duplicates:
                 else:
                     seen.add(found)
             if len(seen) > self._limit:
-                return False  # what is marked is right, and will be marked again
+                return False  # the bits set so far are correct, and will be set again
         return True
 
 
@@ -119,7 +120,7 @@ class _Buckets:
     """Up to 256 files of records, by one byte of the digest. Files are opened only to append: none stays open."""
 
     def __init__(self, directory: Path, depth: int) -> None:
-        shutil.rmtree(directory, ignore_errors=True)  # what a killed attempt left would count as seen
+        shutil.rmtree(directory, ignore_errors=True)  # records left by a killed attempt would count as seen
         directory.mkdir(parents=True)
         self.directory = directory
         self.depth = depth
@@ -140,7 +141,7 @@ class _Buckets:
         self._pending = 0
 
     def close(self) -> Iterator[Path]:
-        """The files there are, one after the other."""
+        """Write the buffered records and yield the files that exist, one after the other."""
         self.flush()
         return (path for path in map(self._path, range(256)) if path.exists())
 

@@ -1,7 +1,8 @@
-"""Somebody else's sentencepiece models as subword files of ours: read with suspicion, renumbered, written in our shape.
+"""Conversion of third-party sentencepiece models into our subword files: validated, renumbered, rewritten.
 
-What text becomes must stay what it was, so the pieces keep their scores and the model its rules. The ids become ours:
-the reserved tokens first, then the tags, then the others in the order of the vocabulary that both languages share.
+The segmentation of a text must not change, so the pieces keep their scores and the model its rules. The ids become
+ours: the reserved tokens first, then the tags, then the others in the order of the vocabulary that both languages
+share.
 """
 
 import struct
@@ -26,21 +27,21 @@ from regard.text.subword_file import (
     piece,
 )
 
-LONGEST_NAME = 100  # bytes, so that a piece's length is one byte
+LONGEST_NAME = 100  # bytes, so that a piece's length fits into one byte
 UNIGRAM = 1
 
 
 @dataclass(frozen=True)
 class Foreign:
-    """A sentencepiece model from elsewhere: what decides how it cuts a text."""
+    """The parts of a third-party sentencepiece model that determine how it segments a text."""
 
     pieces: dict[str, tuple[float, int]]
-    """The score and type of each piece that a text may become."""
+    """The score and type of each piece that can occur in a segmentation."""
     rules: Rules
 
 
 def read(content: bytes, origin: str) -> Foreign:
-    """Take a unigram model apart; one that can't be kept as it is, is a UserError that begins with `origin`."""
+    """Parse a unigram model; raise a UserError that begins with `origin` for one that cannot be converted exactly."""
     if len(content) > LARGEST_FILE:
         raise UserError(f"{origin}: {len(content):,} bytes is too large for a subword model; get it again")
     try:
@@ -64,7 +65,7 @@ def read(content: bytes, origin: str) -> Foreign:
 
 
 def write(names: Sequence[str], tags: int, foreign: Foreign) -> bytes:
-    """The file of one language: `names` in the order of their ids, so many tags after the reserved tokens."""
+    """Return one language's file: `names` in the order of their ids, of which `tags` follow the reserved tokens."""
     first = len(RESERVED) + tags
     records = [(RESERVED[index][0], 0.0, RESERVED[index][1]) for index in range(len(RESERVED))]
     records += [(name, 0.0, CONTROL) for name in names[len(RESERVED) : first]]
@@ -73,7 +74,7 @@ def write(names: Sequence[str], tags: int, foreign: Foreign) -> bytes:
 
 
 def _merged(every: Iterable[tuple[int, int | bytes]], wanted: int) -> dict[int, int | bytes]:
-    """A part's fields; where protobuf finds a part twice, the later fields hold."""
+    """Return the fields of a sub-message; where it occurs twice, later fields override earlier ones, as in protobuf."""
     parts = [part for field, part in every if field == wanted and isinstance(part, bytes)]
     return {field: value for part in parts for field, value in fields(part)}
 
@@ -95,7 +96,7 @@ def _unlike(
     pieces: Mapping[str, tuple[float, int]],
     rules: Rules,
 ) -> str | None:
-    """Why our shape can't hold a model, or None if it can."""
+    """Return why our format cannot represent a model, or None if it can."""
     kinds = {kind for _, kind in pieces.values()}
     checks = {
         "it is not a unigram model": trainer.get(3, UNIGRAM) != UNIGRAM,

@@ -1,8 +1,8 @@
-"""Trees <-> sequences of symbols, so that a model can translate words into them (section 6.3).
+"""Conversion between trees and sequences of symbols, so that a model can translate words into them (section 6.3).
 
     (S (NP (DT The) (NN cat)) (VP (VBD sat)))    ->    (S (NP DT NN )NP (VP VBD )VP )S
 
-The words are left out: what comes back is a tree over the words of the source.
+The words are left out: the restored tree is over the words of the source.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from regard.text.trees import ROOT, WORD, Tree, walk
 
 
 def linearise(tree: Tree, tags: bool) -> list[str]:
-    """ "(NP" opens, ")NP" closes, and each word is its tag, or XX."""
+    """Return the symbols of a tree: "(NP" opens, ")NP" closes, and each word is its tag, or XX."""
     symbols: list[str] = []
     for kind, part in walk(tree):
         if kind == "word":
@@ -22,14 +22,15 @@ def linearise(tree: Tree, tags: bool) -> list[str]:
 
 
 def restore(symbols: Sequence[str], words: Sequence[str]) -> tuple[Tree, bool]:
-    """One tree over exactly these words from any symbols whatever, and whether anything had to be repaired.
+    """Return a tree over exactly these words from any sequence of symbols, and whether it had to be repaired.
 
-    A closing bracket closes what was opened inside it and left open, and means nothing if its label is not open. A tag
-    beyond the last word means nothing. Words beyond the last tag get XX, inside of what is open then. What is open at
-    the end is closed, a constituent without words goes away, and several roots come under one TOP.
+    A closing bracket also closes the constituents left open inside it, and is ignored if its label is not open. A
+    tag beyond the last word is ignored. Words beyond the last tag get XX, inside the innermost open constituent.
+    Constituents open at the end are closed, those without words are removed, and several roots are put under one
+    TOP.
     """
     open_: list[tuple[str, list[Tree]]] = [("", [])]
-    depth: dict[str, int] = {}  # how many constituents with this label are open
+    depth: dict[str, int] = {}  # number of open constituents with this label
     repaired = False
     used = 0
 

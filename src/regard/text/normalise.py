@@ -1,4 +1,4 @@
-"""Any string -> the one spelling of it that the rest of regard sees: a single line in a Unicode normal form."""
+"""Normalisation of any string to the one spelling that regard uses: a single line in a Unicode normal form."""
 
 import sys
 import unicodedata
@@ -8,12 +8,12 @@ from typing import Literal
 Form = Literal["NFC", "NFKC"]
 
 REPLACEMENT = "\ufffd"
-JOINER = "\u034f"  # combining grapheme joiner: invisible, and where it stands no mark moves past it
+JOINER = "\u034f"  # combining grapheme joiner: invisible, and canonical reordering moves no mark past it
 LONGEST_RUN = 30  # nonstarters in a row, by Unicode's definition of Stream-Safe text
 
 
 def _cleaning() -> dict[int, str]:
-    """What to write instead of each character that has no place in a line of text."""
+    """Return the replacement for each character that does not belong in a line of text."""
     controls = [*range(0x20), *range(0x7F, 0xA0)]
     invalid = [*range(0xD800, 0xE000), *range(0xFDD0, 0xFDF0)]  # surrogates; noncharacters in the middle of a block
     invalid += [plane | last for plane in range(0, sys.maxunicode, 0x10000) for last in (0xFFFE, 0xFFFF)]
@@ -24,26 +24,27 @@ def _cleaning() -> dict[int, str]:
 
 _CLEAN = _cleaning()
 
-# Characters that are no nonstarters themselves but fall apart into nothing else; a test finds them all again.
+# Characters that are not nonstarters themselves but decompose into nonstarters only; a test recomputes the list.
 _HIDDEN_MARKS = frozenset("\u0f73\u0f75\u0f81\uff9e\uff9f")
 # More than 30 nonstarters in a row take at least 14 such characters: each is 2 at most, and a letter before ends in 3.
 _STRIDE = 12
 
 
 def normalise(text: str, form: Form = "NFC") -> str:
-    """The same text with one spelling for what reads alike; linear in time, idempotent, defined for every string.
+    """Return the text in one canonical spelling; linear in time, idempotent, defined for every string.
 
-    Lone surrogates and noncharacters become U+FFFD, tabs and line breaks spaces, other control characters and byte
-    order marks nothing; runs of ASCII spaces become one and the ends lose theirs. Other spaces and the joiners carry
-    meaning and stay, unless the form is NFKC, for which most spaces are the same.
+    Lone surrogates and noncharacters become U+FFFD, tabs and line breaks spaces; other control characters and byte
+    order marks are removed; runs of ASCII spaces become one, and those at the ends are stripped. Other spaces and
+    the joiners carry meaning and stay, except under NFKC, which maps most spaces to the same one.
     """
-    if not text.isprintable():  # is false for all that _CLEAN lists, and for little else that is common
+    if not text.isprintable():  # false for all that _CLEAN lists, and for few other common characters
         text = text.translate(_CLEAN)
     text = _collapse(text)
     if text.isascii():
         return text
     text = unicodedata.normalize(form, _stream_safe(text))
-    return _collapse(text) if form == "NFKC" else text  # NFKC makes spaces: of U+00A0, and U+00A8 is one with a mark
+    # NFKC creates spaces: U+00A0 becomes one, and U+00A8 one with a mark.
+    return _collapse(text) if form == "NFKC" else text
 
 
 def _collapse(text: str) -> str:
@@ -53,10 +54,10 @@ def _collapse(text: str) -> str:
 
 
 def _stream_safe(text: str) -> str:
-    """The Stream-Safe Text Process of Unicode's UAX #15 (D4): a joiner where 30 nonstarters have come in a row.
+    """Apply the Stream-Safe Text Process of Unicode's UAX #15 (D4): insert a joiner after 30 nonstarters in a row.
 
-    To put marks into their canonical order takes Python time quadratic in the length of a run. No language has runs
-    of 30; who sends them has other aims.
+    Python sorts marks into canonical order in time quadratic in the length of a run. No language has runs of 30, so
+    longer ones only occur in hostile input.
     """
     sample = text[::_STRIDE]
     if not any(map(unicodedata.combining, sample)) and _HIDDEN_MARKS.isdisjoint(sample):
@@ -75,7 +76,7 @@ def _stream_safe(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _marks(character: str) -> tuple[int, int, bool]:
-    """Nonstarters at the beginning and at the end of a character's full decomposition, and whether it is only these."""
+    """Return the nonstarters that begin and that end a decomposed character, and whether it has only these."""
     is_mark = [unicodedata.combining(part) > 0 for part in unicodedata.normalize("NFKD", character)]
     if all(is_mark):
         return len(is_mark), len(is_mark), True

@@ -1,4 +1,4 @@
-"""As much of protobuf's encoding as the file of a subword model has: a key, then a number, four bytes or a length."""
+"""The subset of protobuf's wire format in a subword model's file: a key, then a number, four bytes or a length."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ _LONGEST = 10  # bytes of a number
 
 
 def varint(value: int) -> bytes:
-    """A number in groups of seven bits, the lowest first."""
+    """Encode a number in groups of seven bits, the lowest first."""
     low = bytearray()
     while value > 0x7F:
         low.append(value & 0x7F | 0x80)
@@ -24,7 +24,7 @@ def message(field: int, content: bytes) -> bytes:
 
 
 def fields(content: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Each field's number and value; ValueError where the bytes are no message."""
+    """Yield each field's number and value; raise ValueError where the bytes are not a valid message."""
     at = 0
     while at < len(content):
         key, at = _varint(content, at)

@@ -1,17 +1,16 @@
-"""The file of a subword model: a sentencepiece ModelProto of one strict shape, checked byte for byte.
+"""The file of a subword model: a sentencepiece ModelProto in one strict format, validated byte for byte.
 
-A protobuf may hold its fields in any order, twice, or with thousands of bytes of somebody else's normalisation rules.
-We write one shape only, so we read one shape only: the pieces, then exactly the settings that regard trains with.
-What sentencepiece's C++ is given is then known to the last byte, and two trainings that learn the same pieces are the
-same file.
+A protobuf may hold its fields in any order, twice, or with thousands of bytes of third-party normalisation rules. We
+write one format only, so we read one format only: the pieces, then exactly the settings that regard trains with. Every
+byte passed to sentencepiece's C++ is thus known, and two trainings that learn the same pieces give the same file.
 
     file     = piece* settings
     piece    = 0A length  0A length name  15 float  [18 type]       every length is under 128, so one byte
     settings = the bytes of settings()
 
-A model that came from elsewhere (imported.py) has a second shape: its ids are those of a vocabulary that two languages
-share, so a piece that only the other language has is there as unused; it need not have the bytes; and it has rules of
-its own, of which the settings keep three.
+An imported model (imported.py) has a second format: its ids are those of a vocabulary that two languages share, so a
+piece that only the other language has is included as unused; the byte pieces are optional; and it has rules of its
+own, of which the settings keep three.
 """
 
 import re
@@ -27,44 +26,44 @@ from regard.text.protobuf import fields, message, number
 Kind = Literal["bpe", "unigram"]
 
 LARGEST_FILE = 64 << 20  # bytes; a million pieces of 16 Korean letters would fit
-LONGEST_PIECE = 16  # characters: what sentencepiece learns at most, and so 64 bytes
+LONGEST_PIECE = 16  # characters: the most that sentencepiece learns, and so 64 bytes
 LONGEST_TAG = 64  # bytes
 MOST_PIECES = 1 << 20
 LARGEST_SCORE = 2.0**24  # BPE's scores are minus the rank, exact in a float up to here; unigram's are small
 UNKNOWN_SURFACE = "⁇"
 
-MARK = "\u2581"  # what sentencepiece writes for a space
-STAND_IN = "\ufdd0"  # what we hand it for a real U+2581: a noncharacter, so never in normalised text, nor in a piece
+MARK = "\u2581"  # sentencepiece's symbol for a space
+STAND_IN = "\ufdd0"  # passed to it for a real U+2581: a noncharacter, so never in normalised text, nor in a piece
 
 NORMAL, UNKNOWN, CONTROL, UNUSED, BYTE = 1, 2, 3, 5, 6  # ModelProto.SentencePiece.Type
 RESERVED = {PAD: ("<pad>", CONTROL), UNK: ("<unk>", UNKNOWN), BOS: ("<s>", CONTROL), EOS: ("</s>", CONTROL)}
-TAG = re.compile(r"<[^\s<>,\"▁\x00-\x1f\ud800-\udfff]+>")  # in brackets: the trainer cuts its text at every tag's name
+TAG = re.compile(r"<[^\s<>,\"▁\x00-\x1f\ud800-\udfff]+>")  # in brackets: the trainer splits text at tag names
 BYTES = [f"<0x{value:02X}>" for value in range(256)]
 
 
 @dataclass(frozen=True)
 class Rules:
-    """How somebody else's model prepares a text before it cuts it."""
+    """How a third-party model preprocesses a text before segmentation."""
 
     charsmap: bytes
-    """What to write instead of some characters, compiled; or nothing."""
+    """The compiled character replacements; may be empty."""
     prefix: bool
-    """Whether a text begins with a space."""
+    """Whether a space is added at the beginning of a text."""
     squeeze: bool
-    """Whether spaces at the ends are dropped, and several are one."""
+    """Whether spaces at the ends are stripped, and runs of them collapsed."""
     fallback: bool
-    """Whether bytes spell what no piece can."""
+    """Whether characters without a piece are spelt in bytes."""
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """What a file says once it is known to be sound."""
+    """The contents of a file that has passed validation."""
 
     names: list[str]
     tags: tuple[str, ...]
     kind: Kind
     rules: Rules | None = None
-    """Of a model that came from elsewhere."""
+    """Set for an imported model only."""
 
 
 def is_tag(name: str) -> bool:
@@ -72,12 +71,12 @@ def is_tag(name: str) -> bool:
 
 
 def settings(kind: Kind, *, squeeze: bool = False) -> bytes:
-    """The end of every file: what trainer_spec (field 2) and normalizer_spec (field 3) say besides their defaults."""
+    """Return the end of every file: the fields of trainer_spec (2) and normalizer_spec (3) that are not defaults."""
     return _trainer(kind, fallback=True) + message(3, message(1, b"identity") + number(4, squeeze))
 
 
 def imported_settings(rules: Rules) -> bytes:
-    """The same of a model that came from elsewhere."""
+    """Return the settings of an imported model."""
     compiled = message(2, rules.charsmap) if rules.charsmap else b""
     normaliser = message(1, b"imported") + compiled + number(3, rules.prefix) + number(4, rules.squeeze)
     return _trainer("unigram", fallback=rules.fallback) + message(3, normaliser)
@@ -91,26 +90,26 @@ def _trainer(kind: Kind, *, fallback: bool) -> bytes:
 
 
 def piece(name: str, score: float, kind: int) -> bytes:
-    """One piece as it stands in a file."""
+    """Encode one piece as it is stored in a file."""
     content = message(1, name.encode()) + b"\x15" + struct.pack("<f", score)
     return message(1, content if kind == NORMAL else content + number(3, kind))
 
 
 def rebuild(trained: bytes, kind: Kind) -> bytes:
-    """What sentencepiece's trainer wrote, in our shape: its pieces, our settings."""
+    """Rewrite the output of sentencepiece's trainer in our format: its pieces, our settings."""
     _, end = _walk(trained)
     return trained[:end] + settings(kind)
 
 
 def lent(content: bytes) -> bytes:
-    """A file of ours for programs that don't normalise text: it makes one space of several, and none at the ends."""
+    """Return a file of ours for programs that don't normalise text: it collapses runs of spaces and strips the ends."""
     _, end = _walk(content)
     kind, rules = _settings(content[end:])
     return content[:end] + settings(kind, squeeze=True) if rules is None else content
 
 
 def returned(content: bytes) -> bytes:
-    """A file that was lent, as it was before; any other as it is."""
+    """Undo `lent`: return such a file as it was before, and any other unchanged."""
     kinds: tuple[Kind, ...] = ("bpe", "unigram")
     for kind in kinds:
         end = settings(kind, squeeze=True)
@@ -120,7 +119,7 @@ def returned(content: bytes) -> bytes:
 
 
 def read(content: bytes, origin: str) -> Pieces:
-    """Check a file's bytes; anything but a file that regard wrote is a UserError that begins with `origin`."""
+    """Validate a file's bytes; raise a UserError that begins with `origin` unless regard wrote such a file."""
     if len(content) > LARGEST_FILE:
         raise UserError(f"{origin}: {len(content):,} bytes is too large for a subword model; restore it from a copy")
     try:
@@ -128,7 +127,7 @@ def read(content: bytes, origin: str) -> Pieces:
         names = [name.decode() for name, _, _ in records]
         kind, rules = _settings(content[end:])
         tags = _check([kind for _, _, kind in records], names, rules)
-        if not all(abs(score) <= LARGEST_SCORE for _, score, _ in records):  # false for NaN too
+        if not all(abs(score) <= LARGEST_SCORE for _, score, _ in records):  # false for NaN, too
             raise _UnsoundError("a score is out of range")
     except (_UnsoundError, UnicodeDecodeError, IndexError, struct.error) as error:
         reason = str(error) if isinstance(error, _UnsoundError) else "it is damaged"
@@ -138,11 +137,11 @@ def read(content: bytes, origin: str) -> Pieces:
 
 
 class _UnsoundError(Exception):
-    """Why a file can't be one of ours."""
+    """Raised with the reason why a file is not one of ours."""
 
 
 def _walk(content: bytes) -> tuple[list[tuple[bytes, float, int]], int]:
-    """The (name, score, type) of each piece at the beginning, and where they end."""
+    """Return the (name, score, type) of each piece at the beginning, and the offset at which they end."""
     records: list[tuple[bytes, float, int]] = []
     at, score_at = 0, struct.Struct("<f").unpack_from
     while at < len(content) and content[at] == 0x0A:
@@ -178,7 +177,7 @@ def _settings(end: bytes) -> tuple[Kind, Rules | None]:
 
 
 def _rules(end: bytes) -> Rules | None:
-    """What the end of an imported model would say if it is one, to be written again and compared."""
+    """Return the rules at the end of an imported model, if it is one, to be encoded again and compared."""
     try:
         parts = {field: dict(fields(content)) for field, content in fields(end) if isinstance(content, bytes)}
     except ValueError:
@@ -191,7 +190,7 @@ def _rules(end: bytes) -> Rules | None:
 
 
 def _check(kinds: list[int], names: list[str], rules: Rules | None) -> tuple[str, ...]:
-    """Require the reserved tokens, then tags, then what was learned, after the 256 bytes; give back the tags."""
+    """Require the reserved tokens, then tags, then (unless imported) the 256 bytes, then pieces; return the tags."""
     first = len(RESERVED)
     count = next((index for index, kind in enumerate(kinds[first:]) if kind != CONTROL), 0)
     layout = [RESERVED[index] for index in range(first)] + [(name, CONTROL) for name in names[first : first + count]]

@@ -1,4 +1,4 @@
-"""Normalised text <-> token ids: a thin layer over sentencepiece that any text survives.
+"""Conversion between normalised text and token ids: a thin, lossless layer over sentencepiece.
 
 The ids are, in this order: PAD, UNK, BOS, EOS; the tags; the 256 bytes, which spell what no piece can; the pieces.
 """
@@ -19,17 +19,17 @@ from regard.text.subword_file import MARK, STAND_IN, UNKNOWN_SURFACE, Kind
 
 THREADS = 4  # unigram's sums depend on the number of threads: a fixed one learns the same on every machine
 
-# Sentencepiece reads these as its own: NUL as an end, tab as a boundary, U+2585 as unknown; surrogates are no UTF-8.
+# Sentencepiece gives these a meaning: NUL as an end, tab as a boundary, U+2585 as unknown; surrogates are not UTF-8.
 _UNLEARNABLE = re.compile(f"[\0\t{MARK}\u2585{STAND_IN}\ud800-\udfff]")
-# A word of 65,536 characters aborts the process in BPE's trainer, and unigram's takes time quadratic in a sentence.
-# Cut to at most 4,000 bytes, for the trainer leaves out sentences of more than 4,192; and the space that begins each is
-# one character in a thousand, so never among the rare 0.05 % that are left to the bytes.
+# A word of 65,536 characters aborts the process in BPE's trainer, and unigram's takes time quadratic in a sentence. Cut
+# to at most 4,000 bytes, because the trainer skips sentences of more than 4,192. The space that begins each piece of a
+# cut sentence is one character in a thousand, so never among the rare 0.05 % that are left to the bytes.
 _LONGEST_SENTENCE = 1000  # characters
-_MANY = 64  # for a list sentencepiece starts a thread, 90 µs, and then spares about 1 µs of Python a text
+_MANY = 64  # for a list sentencepiece starts a thread, 90 µs, and then saves about 1 µs of Python a text
 
 
 class Subwords:
-    """A vocabulary: learn it from sentences or load it, encode text, decode ids."""
+    """A subword vocabulary: learn it from sentences or load it, encode text, decode ids."""
 
     def __init__(self, content: bytes, origin: str) -> None:
         found = subword_file.read(content, origin)
@@ -82,9 +82,9 @@ class Subwords:
                 eos_id=EOS,
                 unk_surface=UNKNOWN_SURFACE,
                 byte_fallback=True,
-                normalization_rule_name="identity",  # text comes normalised, and must come back as it came
+                normalization_rule_name="identity",  # text is normalised already, and must be restored exactly
                 remove_extra_whitespaces=False,
-                split_digits=True,  # numbers are copied figure by figure, and take no place in the vocabulary
+                split_digits=True,  # numbers are copied digit by digit, and take no place in the vocabulary
                 max_sentencepiece_length=subword_file.LONGEST_PIECE,
                 num_threads=threads or THREADS,
                 minloglevel=5,  # nothing on stderr
@@ -110,18 +110,18 @@ class Subwords:
 
     @classmethod
     def from_bytes(cls, content: bytes, origin: str) -> "Subwords":
-        """A model from its bytes; `origin` names them in an error."""
+        """Load a model from its bytes; `origin` names them in an error."""
         return cls(content, origin)
 
     def tag(self, name: str) -> int:
-        """The id of a reserved token such as <2de>."""
+        """Return the id of a reserved token such as <2de>."""
         if name in self.tags:
             return len(subword_file.RESERVED) + self.tags.index(name)
         known = f"there are {', '.join(self.tags)}" if self.tags else "it has none"
         raise UserError(f"{self._origin}: no tag {name!r}{nearest(name, list(self.tags))}; {known}")
 
     def encode(self, texts: Sequence[str], *, threads: int = 1) -> list[list[int]]:
-        """Each normalised text as ids, without BOS and EOS. No text can spell a reserved token."""
+        """Encode each normalised text as ids, without BOS and EOS. No text can spell a reserved token."""
         texts = _encodable(texts)
         if self._imported:
             return self._encode_imported(texts)
@@ -135,15 +135,15 @@ class Subwords:
         return ids
 
     def _encode_imported(self, texts: list[str]) -> list[list[int]]:
-        """By the names of pieces: what the source's pieces don't know may be one of the target's, and has its id then.
+        """Encode by piece name: a piece unknown to the source side gets the id that the target side has for it, if any.
 
-        So do the tokenizers that such models come with. A real U+2581 is a space to them.
+        The tokenizers that such models are published with do the same. They treat a real U+2581 as a space.
         """
         cut: list[list[str]] = [self._processor.Encode(text, out_type=str) for text in texts]
         return [[self._numbers.get(name, UNK) for name in names] for names in cut]
 
     def _spell_marks(self, ids: list[int]) -> None:
-        """Put the bytes of U+2581, which sentencepiece would have read as a space, where those of its stand-in are."""
+        """Replace the bytes of the stand-in by those of U+2581, which sentencepiece would have read as a space."""
         stand_in = [self._first_byte + byte for byte in STAND_IN.encode()]
         mark = [self._first_byte + byte for byte in MARK.encode()]
         for at in [index for index, number in enumerate(ids) if number == stand_in[0]]:
@@ -151,32 +151,32 @@ class Subwords:
                 ids[at : at + 3] = mark
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of any ids below `size`: PAD, BOS, EOS and tags are nothing, UNK is ⁇, stray bytes are U+FFFD.
+        """Return the text of any ids below `size`: PAD, BOS, EOS and tags are empty, UNK is ⁇, stray bytes are U+FFFD.
 
-        What a model made up may spell control characters in bytes, a line break even: normalise it before you print it.
+        A model's output may spell control characters in bytes, even a line break: normalise it before printing.
         """
         return self.decode_all([ids])[0]
 
     def decode_all(self, sequences: Sequence[Sequence[int]]) -> list[str]:
-        """The same for each of several."""
+        """Decode each of several sequences."""
         given, decode = list(map(list, sequences)), self._processor.Decode
         return decode(given, num_threads=1) if len(given) >= _MANY else list(map(decode, given))
 
     @cached_property
     def spelling(self) -> list[bytes]:
-        """What each id writes, in UTF-8: a piece its letters, with a space for ▁; a reserved one nothing."""
+        """Return the UTF-8 text of each id: a piece's letters, with a space for ▁; nothing for a reserved one."""
         bytes_ = {name: bytes([value]) for value, name in enumerate(subword_file.BYTES)}
         written = (bytes_.get(name) or name.replace(MARK, " ").encode() for name in self._names[self._first_byte :])
         return [b""] * self._first_byte + list(written)
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """Each id as its piece, to show: a space is ▁, a byte is <0xE2>."""
+        """Return the piece of each id, for display: a space is ▁, a byte is <0xE2>."""
         assert min(ids, default=0) >= 0, "an id is negative"
         return list(map(self._names.__getitem__, ids))
 
 
 class _Stream:
-    """Sentences for the trainer, cut and cleaned; an exception of theirs comes back whole, not as sentencepiece's."""
+    """Sentences for the trainer, cut and cleaned; keeps their exception, to be raised instead of sentencepiece's."""
 
     def __init__(self, sentences: Iterable[str]) -> None:
         self.sentences = sentences
@@ -197,11 +197,11 @@ class _Stream:
                         yield clean[at : at + _LONGEST_SENTENCE]
         except BaseException as error:
             self.failure = error
-            yield None  # no sentence: the trainer stops here instead of learning from the half that came
+            yield None  # not a sentence: the trainer stops here instead of learning from the part that was read
 
 
 def _encodable(texts: Sequence[str]) -> list[str]:
-    """The texts in a list of our own; of texts that were not normalised, what can be written as UTF-8."""
+    """Return the texts as a new list, with U+FFFD for lone surrogates, which UTF-8 cannot encode."""
     try:
         "".join(texts).encode()
     except UnicodeEncodeError:
@@ -222,7 +222,7 @@ def _check_tags(tags: Sequence[str]) -> None:
 
 
 def _explain(error: Exception, size: int, count: int) -> Exception:
-    """What sentencepiece's complaint means for its user; a complaint that we don't know is a bug, and stays."""
+    """Return a UserError for a known sentencepiece error; an unknown one is a bug, and is returned unchanged."""
     if count == 0 or "!sentences_.empty()" in str(error):
         return UserError("there is no text to learn subwords from; give at least one sentence")
     if found := re.search(r"too high .*<= (\d+)", str(error)):

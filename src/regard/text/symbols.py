@@ -1,6 +1,6 @@
 """A vocabulary in which every symbol is one token: the brackets and tags of linearised trees.
 
-The ids are PAD, UNK, BOS and EOS, as everywhere, and then the symbols. The file has a symbol a line.
+The ids are PAD, UNK, BOS and EOS, as everywhere, and then the symbols. The file has one symbol a line.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,9 +15,9 @@ LARGEST_FILE = 1 << 20  # bytes
 
 
 class Symbols:
-    """A vocabulary: learn it from lines or load it, encode lines, decode ids. It shares its methods with Subwords."""
+    """A vocabulary of symbols: learn it from lines or load it, encode lines, decode ids. Same interface as Subwords."""
 
-    tags: tuple[str, ...] = ()  # reserved tokens that stand before sources; a target has none
+    tags: tuple[str, ...] = ()  # reserved tokens before sources; a target has none
 
     def __init__(self, content: bytes, origin: str) -> None:
         self.content = content
@@ -27,7 +27,7 @@ class Symbols:
 
     @classmethod
     def learn(cls, lines: Iterable[str]) -> "Symbols":
-        """Every symbol that occurs in lines of symbols, which are parted by spaces."""
+        """Learn every symbol that occurs in lines of space-separated symbols."""
         found: set[str] = set()
         for line in lines:
             found.update(line.split(" "))
@@ -44,11 +44,11 @@ class Symbols:
             raise UserError(f"{path}: no such file; is {path.parent} the folder of a parser?") from None
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
-        """Each line as ids, without BOS and EOS; a symbol that is not known is UNK."""
+        """Encode each line as ids, without BOS and EOS; an unknown symbol is UNK."""
         return [[self._ids.get(symbol, UNK) for symbol in line.split(" ")] for line in lines]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The line of any ids; the reserved ones are nothing."""
+        """Return the line of any ids, without the reserved ones."""
         return " ".join(self.names[number] for number in ids if number >= len(RESERVED))
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
@@ -56,7 +56,7 @@ class Symbols:
 
 
 def _read(content: bytes, origin: str) -> list[str]:
-    """The symbols of a file, in order."""
+    """Return the symbols of a file, in order."""
     reserved = {name for name, _ in RESERVED.values()}
     try:
         symbols = content.decode().removesuffix("\n").split("\n")

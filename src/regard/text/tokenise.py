@@ -1,4 +1,4 @@
-"""Plain English -> words as the Penn Treebank writes them, and what a parser reads of such words.
+"""Tokenisation of plain English into the words of the Penn Treebank, and the text of such words that a parser reads.
 
 The rules of `tokenise`:
 
@@ -7,9 +7,9 @@ The rules of `tokenise`:
   number, and a colon at the end of a word.
 - The period that ends the text is a word, after an abbreviation, too; any other stays with its word.
 - do n't, it 's, they 're, we 've, I 'll, I 'm, she 'd, dogs '; can not, gon na, got ta, wan na, gim me, lem me.
-- double - strand and and / or, for treebanks that part them.
+- double - strand and and / or, for treebanks that split them.
 
-Words that are parted already stay so.
+Words that are separated already stay separate.
 """
 
 import re
@@ -17,9 +17,9 @@ from collections.abc import Sequence
 
 from regard.text.normalise import REPLACEMENT, Form, normalise
 
-_QUOTE, _ENDING = "['’]", "s|m|d|re|ve|ll"  # the two spellings of an apostrophe, and what follows it
+_QUOTE, _ENDING = "['’]", "s|m|d|re|ve|ll"  # the two spellings of an apostrophe, and the endings after it
 _JOINTS = re.compile(r"(?<=\w)[-/–](?=\w)")
-# In such an order that no rule makes a place for one before it.
+# Ordered so that no rule creates a match for an earlier one.
 _RULES = [
     (re.compile(pattern, re.IGNORECASE), replacement)
     for pattern, replacement in (
@@ -43,7 +43,7 @@ _SPELLINGS = {
 
 
 def tokenise(text: str, *, joints: bool = False) -> list[str]:
-    """The words of a sentence; with `joints`, hyphens and slashes between letters are words, too."""
+    """Split a sentence into words; with `joints`, hyphens and slashes between letters are words, too."""
     if joints:
         text = _JOINTS.sub(r" \g<0> ", text)
     for pattern, replacement in _RULES:
@@ -52,7 +52,7 @@ def tokenise(text: str, *, joints: bool = False) -> list[str]:
 
 
 def spelt(words: Sequence[str], form: Form = "NFC") -> str:
-    """The text that subwords encode, of the words of a tree as of those of a plain sentence; as many as there are.
+    """Return the text that subwords encode, one word for each of `words`, the same for a tree as for a plain sentence.
 
     It has brackets where trees have -LRB-, one kind of double quotes and of apostrophes, and single spaces.
     """
@@ -60,7 +60,7 @@ def spelt(words: Sequence[str], form: Form = "NFC") -> str:
 
 
 def _spelling(word: str, form: Form) -> str:
-    """A word without spaces, which some treebanks have inside of words; never nothing."""
+    """Return a word without spaces, which some treebanks have inside words; never an empty string."""
     if word in _SPELLINGS:
         return _SPELLINGS[word]
     clean = normalise(word.replace("’", "'"), form)

@@ -1,8 +1,8 @@
-"""Bracketed text, as in the Penn Treebank <-> trees.
+"""Conversion between bracketed text, as in the Penn Treebank, and trees.
 
     (S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .))
 
-Nothing here recurses: a tree may be as deep as memory allows.
+No function here is recursive: the depth of a tree is limited by memory only.
 """
 
 import re
@@ -14,16 +14,16 @@ from typing import Literal, NamedTuple
 from regard.errors import UserError
 
 TRACE = "-NONE-"
-"""The tag of what is not said: a trace, or a word left out."""
+"""The tag of an empty element: a trace, or an omitted word."""
 ROOT = "TOP"
-"""The label of a root that is no constituent of its sentence; scores do not count it."""
+"""The label of a root that is not a constituent of its sentence; scores do not count it."""
 WORD = "XX"
-"""Stands for a word's tag where none is known or kept."""
+"""The tag of a word whose tag is unknown or not kept."""
 
 _ESCAPES = str.maketrans({"(": "-LRB-", ")": "-RRB-"})
 _FUNCTION = re.compile(r"(?<=.)[-=].*", re.DOTALL)  # not in -LRB-, which begins with a hyphen
-# A tag with its word, either of which may be missing, as EVALB reads them; the same with spaces anywhere; a
-# constituent's beginning; its end; or a word without brackets. Only ASCII spaces part them.
+# A tag with its word, either of which may be missing, as EVALB reads them; the same with spaces anywhere; the beginning
+# of a constituent; its end; or a word without brackets. Only ASCII spaces separate them.
 _PARTS = re.compile(
     r"\(([^()\s]*+)\s++([^()\s]*+)\)"
     r"|\(\s*+([^()\s]++)\s++([^()\s]++(?:\s++[^()\s]++)*+)\s*+\)"
@@ -36,8 +36,8 @@ _PARTS = re.compile(
 class Tree:
     """A constituent with its children, or a tag with its word and no children.
 
-    A word is what its annotators made one, so it may have a space inside. As EVALB reads them, ( cat) is a word without
-    a tag; (NN ), with a space, a tag without a word, or with the word ""; and (NN) a constituent of nothing.
+    A word is what its annotators made one, so it may contain a space. As EVALB reads them, ( cat) is a word without
+    a tag; (NN ), with a space, a tag without a word, or with the word ""; and (NN) a constituent without children.
     """
 
     label: str
@@ -45,7 +45,7 @@ class Tree:
     word: str | None = None
 
     def __str__(self) -> str:
-        """Penn brackets on one line; a bracket in a word is written -LRB- or -RRB-, as it is there."""
+        """Return Penn brackets on one line; a bracket in a word is written -LRB- or -RRB-, as in the treebank."""
         parts: list[str] = []
         for kind, tree in walk(self):
             if tree.word is not None:
@@ -72,7 +72,7 @@ class Tree:
 
 
 def walk(tree: Tree) -> Iterator[tuple[Literal["open", "word", "close"], Tree]]:
-    """A tree as its brackets are written: a constituent when it opens and when it closes, a tag with its word once."""
+    """Walk a tree in bracket order: a constituent when it opens and when it closes, a tag with its word once."""
     pending: list[tuple[Literal["open", "close"], Tree]] = [("open", tree)]
     while pending:
         kind, tree = pending.pop()
@@ -94,10 +94,10 @@ def tags(tree: Tree) -> list[str]:
 
 
 def cleaned(tree: Tree) -> Tree | None:
-    """The tree that a parser learns, or None if nothing is left of it.
+    """Return the tree that a parser learns, or None if nothing is left of it.
 
-    Without traces, tags without words, and what holds nothing else; NP-SBJ-1 and NP=2 are NP; a word without a tag has
-    XX; a constituent without a label, and a TOP with one child, give way to what they hold.
+    Traces, tags without words, and constituents of nothing else are removed; NP-SBJ-1 and NP=2 become NP; a word
+    without a tag gets XX; a constituent without a label, and a TOP with one child, are replaced by their children.
     """
     levels: list[list[Tree]] = [[]]
     for kind, part in walk(tree):
@@ -117,10 +117,10 @@ def cleaned(tree: Tree) -> Tree | None:
 
 
 def read_trees(lines: Iterable[str], origin: str) -> Iterator[Tree]:
-    """The trees in a text, each as soon as it is whole: one on a line, several, or one over several lines.
+    """Yield the trees in a text, each as soon as it is complete: one on a line, several, or one over several lines.
 
-    What stands before a tab and a tree, as a document's name may, is left out. `origin` is what a person calls the
-    file; a bracket too many or too few is a UserError with its line and column.
+    Anything before a tab and a tree, such as a document's name, is ignored. `origin` is the file's name for
+    messages; a bracket too many or too few is a UserError with its line and column.
     """
     open_: list[_Open] = []
     for number, line in enumerate(lines, 1):
@@ -130,10 +130,10 @@ def read_trees(lines: Iterable[str], origin: str) -> Iterator[Tree]:
 
 
 def read_parses(lines: Iterable[str], origin: str) -> Iterator[Tree | None]:
-    """A parser's trees, one a line, with None for a blank line: a sentence that it has found no tree for.
+    """Yield a parser's trees, one a line, with None for a blank line: a sentence for which it found no tree.
 
-    Several trees on a line are of one sentence, and come under one TOP. Trees over several lines are read as well; a
-    blank line between them means nothing.
+    Several trees on a line belong to one sentence, and are put under one TOP. Trees over several lines are read as
+    well; a blank line between them is ignored.
     """
     open_: list[_Open] = []
     one_a_line: bool | None = None  # unknown before the first tree
@@ -186,13 +186,13 @@ class _Open:
 
 
 def _start(line: str) -> int:
-    """Where a line's trees begin: after a name and a tab."""
+    """Return where a line's trees begin: after a name and a tab."""
     tab = line.find("\t")
     return tab + 1 if "(" not in line[: tab + 1] and ")" not in line[: tab + 1] else 0
 
 
 def _read_line(line: str, number: int, open_: list[_Open], origin: str) -> Iterator[Tree]:
-    """The trees that end on a line; `open_` holds the brackets that are open, before it and after it."""
+    """Yield the trees that end on a line; `open_` holds the open brackets, and is updated."""
     for part in _PARTS.finditer(line, 0 if open_ else _start(line)):
         tag, word, spaced_tag, spaced_word, label, close, bare = part.groups()
         if bare is not None:
@@ -218,7 +218,7 @@ def _read_line(line: str, number: int, open_: list[_Open], origin: str) -> Itera
 
 
 def _put(bare: str, open_: list[_Open], place: _Place, origin: str) -> None:
-    """A word on a line after its tag, or a label on a line after its bracket."""
+    """Add a word that is on a line after its tag, or a label that is on a line after its bracket."""
     if not open_ or open_[-1].children:
         raise _misplaced(origin, place, open_)
     last = open_[-1]

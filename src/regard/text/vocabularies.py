@@ -1,4 +1,4 @@
-"""Which vocabulary each side of a model has, and in which files: subwords for text, symbols for trees."""
+"""The vocabulary of each side of a model, and its files: subwords for text, symbols for trees."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -13,14 +13,14 @@ SYMBOLS = "target.symbols.txt"
 
 
 class Vocabularies(NamedTuple):
-    """The vocabulary of each side of a model; a parser writes symbols."""
+    """The vocabulary of each side of a model; a parser's target side has symbols."""
 
     source: Subwords
     target: Subwords | Symbols
 
 
 def source_and_target(files: Mapping[str, bytes]) -> Vocabularies:
-    """The vocabularies of a saved model from its files: `subwords.model`, or one named for each side."""
+    """Load the vocabularies of a saved model from its files: `subwords.model`, or one named for each side."""
     both, symbols = files.get(SHARED), files.get(SYMBOLS)
     source, target = files.get(SOURCE, both), files.get(TARGET, both)
     if source is None or (target is None and symbols is None):
@@ -34,14 +34,14 @@ def source_and_target(files: Mapping[str, bytes]) -> Vocabularies:
 
 
 def vocabulary_files(source: Subwords, target: Subwords | Symbols) -> dict[str, bytes]:
-    """The files that `source_and_target` reads; one if the two sides share their subwords."""
+    """Return the files that `source_and_target` reads; one if the two sides share their subwords."""
     if source is target:
         return {SHARED: source.content}
     return {SOURCE: source.content, SYMBOLS if isinstance(target, Symbols) else TARGET: target.content}
 
 
 def word_beginnings(vocabulary: Subwords | Symbols) -> list[float]:
-    """1 for each token that begins a word, or stands for one in a tree; 0 for the others."""
+    """Return 1 for each token that begins a word, or stands for one in a tree; 0 for the others."""
     names = enumerate(vocabulary.pieces(range(vocabulary.size)))
     if isinstance(vocabulary, Symbols):
         return [float(number > EOS and not name.startswith(("(", ")"))) for number, name in names]

@@ -1,4 +1,4 @@
-"""Which source word a target word came from, as the model's attention over the source tells it.
+"""Word alignment of source and target, from the model's attention over the source.
 
 Shapes: B sentences, H heads, T target positions, S source positions; M source words, N target words.
 """
@@ -15,7 +15,7 @@ from regard.translate.words import Pairs, words
 
 @torch.inference_mode()
 def cross_attention(model: Seq2Seq, source: Sequence[int], target: Sequence[int], layer: int | None = None) -> Tensor:
-    """How much each target token was drawn from each source token and, last, from EOS: T, S + 1; the mean of the heads.
+    """Return the attention of each target token over the source tokens and, last, EOS: T, S + 1; the mean of the heads.
 
     A token's row is that of the position which predicts it, and the layer is by default the last but one (Garg et al.,
     2019, "Jointly Learning to Align and Translate with Transformer Models"). Rows add up to 1, or to 0 in a model
@@ -32,9 +32,9 @@ def cross_attention(model: Seq2Seq, source: Sequence[int], target: Sequence[int]
 
 
 def word_alignment(attention_TS: Tensor, source_pieces: Sequence[str], target_pieces: Sequence[str]) -> Pairs:
-    """For every target word the source word that its tokens look at most, as (source, target) numbers from 0.
+    """Return, for every target word, the source word its tokens attend to most, as (source, target) numbers from 0.
 
-    A word whose tokens look at none has no pair, as in a model without attention over the source.
+    A word whose tokens attend to none has no pair, as in a model without attention over the source.
     """
     if not source_pieces or not target_pieces:
         return ()

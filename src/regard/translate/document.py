@@ -1,4 +1,4 @@
-"""A document in, the same document in another language out, with a model."""
+"""Translation of documents with a model."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -26,7 +26,7 @@ def translate_file(
     bilingual: bool = False,
     force: bool = False,
 ) -> Report:
-    """Translate a file to where `out` says, else beside it, and tell what became of it."""
+    """Translate a file to `out`, by default beside it, and return a report."""
     translator = model if isinstance(model, Translator) else load(model)
     place = place_for(translator, Path(path), out, options, force=force)
     done = translated(translator, Path(path), options, bilingual=bilingual)
@@ -36,7 +36,7 @@ def translate_file(
 
 
 def languages(translator: Translator, options: Options) -> tuple[str | None, str | None]:
-    """The source and target languages of a translation, as files name them."""
+    """Return the source and target languages of a translation, as files name them."""
     source, target = translator.saved.languages
     return language_code(source), language_code(options.target or target)
 
@@ -44,7 +44,7 @@ def languages(translator: Translator, options: Options) -> tuple[str | None, str
 def place_for(
     translator: Translator, path: Path, out: str | Path | None, options: Options, *, force: bool = False
 ) -> Path:
-    """Where a file's translation goes; a place that may not be written is refused before work is done."""
+    """Return the path of a file's translation; reject one that may not be written before any work is done."""
     place = Path(out) if out else beside(path, *languages(translator, options))
     check_place(place)
     if place.exists() and place.samefile(path):
@@ -57,7 +57,7 @@ def place_for(
 def translated(
     translator: Translator, path: Path, options: Options, *, bilingual: bool = False, translate: Translate | None = None
 ) -> Result:
-    """A file's translation, unwritten."""
+    """Translate a file without writing the result."""
     size = path.stat().st_size
     if size > LARGEST:
         raise UserError(f"{path}: {size:,} bytes, but a file may have {LARGEST:,}; divide it")
@@ -73,7 +73,7 @@ def translated(
 
 
 def sentence_count(segments: Sequence[Segment]) -> int:
-    """How many sentences will be translated; equal ones are translated once."""
+    """Count the sentences to translate; equal ones are translated once."""
     groups = ([segment.text for segment in segments if segment.aligned == wanted] for wanted in (False, True))
     return sum(len({part.text for text in texts for part in split(text).parts}) for texts in groups)
 
@@ -81,7 +81,7 @@ def sentence_count(segments: Sequence[Segment]) -> int:
 def translations(
     translator: Translator, segments: Sequence[Segment], options: Options, progress: Progress | None = None
 ) -> list[Translated]:
-    """A translation for each segment; those with marks in them need an alignment, too, which takes time."""
+    """Return a translation for each segment; only those with marks get an alignment, which takes time."""
     aligned = replace(options, alignment=True) if translator.has_weights else options
     streams = {
         wanted: _stream(

@@ -1,4 +1,4 @@
-"""From the folder of a model to a translator or a parser with the engine that suits it.
+"""Loading of a model folder as a translator or a parser with a suitable engine.
 
 regard.load("runs/x/model").translate(["Good morning.", "How are you?"])
 """
@@ -33,7 +33,7 @@ from regard.saved.weights import read_weights
 from regard.search.hypothesis import NO_NUMBERS
 from regard.translate.translator import Translator, reach
 
-if TYPE_CHECKING:  # torch is imported when something needs it, which takes a second or two: CTranslate2 does not
+if TYPE_CHECKING:  # torch is imported only when needed, which takes a second or two: CTranslate2 does without
     import torch
 
     from regard.model.seq2seq import Seq2Seq
@@ -47,13 +47,13 @@ NAMES = {"native": "The native engine", "ctranslate2": "CTranslate2"}
 def load(
     path: str | Path, *others: str | Path, engine: str = "auto", device: str = "cpu", compile: bool = False
 ) -> Translator:
-    """A saved model, ready to translate; or several with the same subwords, whose probabilities are averaged.
+    """Load a saved model for translation; or several with the same subwords, whose probabilities are averaged.
 
     path: a folder, or the name of a bundled model, such as en-de.
     engine: torch is the reference and computes every model anywhere. native and ctranslate2 compute one model on a CPU,
-    faster, in int8 if its weights are written so or its export is; ctranslate2 takes the export in the model's folder.
-    auto takes that export if there is one, else the fastest engine that can compute the model.
-    compile: let torch.compile make kernels first; auto is torch then.
+    faster, in int8 if its weights or its export are stored so; ctranslate2 uses the export in the model's folder.
+    auto uses that export if there is one, else the fastest engine that can compute the model.
+    compile: compile kernels with torch.compile first; auto is torch then.
     """
     translator = _load(path, *others, engine=engine, device=device, compile=compile)
     if translator.saved.task != "translation":
@@ -62,10 +62,9 @@ def load(
 
 
 def load_parser(path: str | Path, *others: str | Path, engine: str = "torch", device: str = "cpu") -> "Parser":
-    """A saved model, ready to parse; or several with the same vocabularies, whose probabilities are averaged.
+    """Load a saved model for parsing; or several with the same vocabularies, whose probabilities are averaged.
 
-    engine: as for `load`; but ctranslate2 can't be held to trees, so whatever is searched with the constraint is
-    computed by torch.
+    engine: as for `load`; but ctranslate2 can't apply the tree constraint, so torch computes every search that uses it.
     """
     from regard.translate.parser import Parser
 
@@ -99,7 +98,7 @@ def _load(path: str | Path, *others: str | Path, engine: str, device: str, compi
 
 
 def _on_cpu(folder: Path, engine: str) -> Translator:
-    """One model, with the engine that suits it."""
+    """Return a translator for one model, with the fastest suitable engine."""
     exported = (folder / FOLDER).is_dir()
     if exported:
         check_origin(folder / FOLDER, folder)
@@ -114,7 +113,7 @@ def _on_cpu(folder: Path, engine: str) -> Translator:
 
 
 def _native(saved: SavedModel, folder: Path) -> Translator:
-    """A saved model in the native engine; in int8 if its weights or its export are."""
+    """Return a translator with the native engine; in int8 if the model's weights or its export are."""
     from regard.engines.native.native_engine import NativeEngine
 
     reason = why_unavailable(saved.config)
@@ -132,7 +131,7 @@ def _native(saved: SavedModel, folder: Path) -> Translator:
 
 
 def convert(folder: Path, quantization: Quantization = "float32", *, alone: bool = False) -> Translator:
-    """A saved model converted for CTranslate2 without an export: nothing stays on the disk.
+    """Convert a saved model for CTranslate2 without an export: nothing stays on the disk.
 
     If `alone`, it translates as its export would without the model.
     """
@@ -147,8 +146,7 @@ def _converted(saved: SavedModel, folder: Path, quantization: Quantization, *, a
 
 
 def live(saved: "LoadedModel") -> Translator:
-    """A model that is still being trained, with the engine that `load` would choose: what it says now is what its
-    saved model will say."""
+    """Return a translator for a model in training, with the engine that `load` would choose for it once saved."""
     import numpy as np
 
     from regard.saved.folder import as_arrays
@@ -157,18 +155,18 @@ def live(saved: "LoadedModel") -> Translator:
     if not on_cpu or inconvertible(saved.config) is not None:
         return Translator(saved)
     weights = as_arrays(saved.model.state_dict())
-    if not all(np.isfinite(weight).all() for weight in weights.values()):  # CTranslate2 would translate all the same
+    if not all(np.isfinite(weight).all() for weight in weights.values()):  # CTranslate2 would not notice
         raise Failed(NO_NUMBERS)
     try:
         with TemporaryDirectory(prefix="regard-") as temporary:
             write_ctranslate2(Path(temporary), saved, weights, "float32")
             return _fast(Path(temporary), saved, lambda: saved.model)
-    except OSError:  # a full disk must not end a training; the reference says the same, more slowly
+    except OSError:  # a full disk must not end a training; the reference gives the same result, more slowly
         return Translator(saved)
 
 
 def _exported(export: Path, folder: Path | None = None) -> Translator:
-    """An export, with the folder of the model that it was made from, if that is there."""
+    """Load an export, with the folder of the model that it was made from, if available."""
     described = read_saved(export, DESCRIPTION, weights=(MODEL, SETTINGS))
     check_convertible(described.config, export)
     pieces = [subwords.pieces(range(subwords.size)) for subwords in described.vocabularies]
@@ -198,7 +196,7 @@ def _later(folder: Path, saved: SavedModel | None = None) -> "Callable[[], Seq2S
 
 
 def _fast(export: Path, described: SavedModel, later: "Callable[[], Seq2Seq] | None") -> Translator:
-    """CTranslate2 in front, and the model itself, if it can be had, for what that can't do."""
+    """Return a translator with CTranslate2, and the model itself, if available, for what CTranslate2 can't do."""
     pieces = [subwords.pieces(range(subwords.size)) for subwords in described.vocabularies]
     most = positions(described.config)
     if later is None:
@@ -208,7 +206,7 @@ def _fast(export: Path, described: SavedModel, later: "Callable[[], Seq2Seq] | N
 
 
 def _reference(later: "Callable[[], Seq2Seq]", described: SavedModel) -> Callable[[], Engine]:
-    """The engine that computes what a fast one can't."""
+    """Return a function that creates the reference engine, for what a fast one can't compute."""
 
     def reference() -> Engine:
         from regard.engines.torch_engine import TorchEngine

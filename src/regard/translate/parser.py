@@ -1,4 +1,4 @@
-"""Sentences in, trees out (section 6.3): what `regard parse`, `regard evaluate` and Python use.
+"""Parsing of sentences into trees (section 6.3), for `regard parse`, `regard evaluate` and Python.
 
 regard.load_parser("runs/x/model").parse(["The cat sat on the mat."])
 """
@@ -22,21 +22,21 @@ from regard.text.trees import Tree
 from regard.translate.translator import reach, windows
 
 MOST_TOKENS = 1000  # subwords of a sentence: CRAFT's longest has 586, and a tree over 1,000 takes a core 20 seconds
-JOINT = "HYPH"  # the tag of a hyphen, in treebanks that part words at hyphens and slashes
+JOINT = "HYPH"  # the tag of a hyphen, in treebanks that split words at hyphens and slashes
 
 
 @dataclass(frozen=True)
 class ParseOptions:
-    """How to parse. What is None is as the model's own defaults say."""
+    """Options of parsing. None means the model's default."""
 
     beam: int | None = None
     alpha: float | None = None
     constraint: bool = True
-    """Search among well-formed trees over the words only; otherwise what is no tree is repaired."""
+    """Restrict the search to well-formed trees over the words; otherwise an ill-formed output is repaired."""
     tokenised: bool = False
-    """Words are parted by spaces as they should be; otherwise punctuation and contractions are parted first."""
+    """Whether words are already separated by spaces; otherwise the text is tokenised first."""
     batch_tokens: int | None = None
-    """Source tokens computed at once; None for what suits the beam."""
+    """Source tokens in a batch; None for a value that suits the beam."""
 
 
 DEFAULTS = ParseOptions()
@@ -44,19 +44,19 @@ DEFAULTS = ParseOptions()
 
 @dataclass(frozen=True)
 class Parse:
-    """What became of a sentence."""
+    """The parse of a sentence."""
 
     words: tuple[str, ...]
     tree: Tree | None
-    """Over exactly these words; None if there are none."""
+    """A tree over exactly these words; None if there are none."""
     score: float | None
     """The log probability divided by the length penalty; None if nothing was searched."""
     repaired: bool
-    """Whether the tree is not just what the model wrote."""
+    """Whether the tree differs from the model's output."""
 
     @property
     def too_long(self) -> bool:
-        """Whether the sentence was too long to be searched; its tree is flat then."""
+        """Return whether the sentence was too long to be searched; its tree is flat then."""
         return self.tree is not None and self.score is None
 
 
@@ -64,7 +64,7 @@ class Parser:
     """A model with its subwords, its symbols and an engine."""
 
     def __init__(self, saved: SavedModel, engine: Engine | None = None) -> None:
-        """Of a LoadedModel alone, its model parses."""
+        """Without an engine, use the model of a LoadedModel."""
         self.saved = saved
         self.source_subwords, symbols = saved.vocabularies
         if saved.task != "parsing" or not isinstance(symbols, Symbols):
@@ -92,19 +92,19 @@ class Parser:
         return list(self.stream(texts, options))
 
     def stream(self, texts: Iterable[str], options: ParseOptions = DEFAULTS) -> Iterator[Parse]:
-        """Parse each of any number of sentences, in order; only a window of them is held."""
+        """Parse each of any number of sentences, in order; only a window of them is in memory."""
         for window in windows(texts):
             yield from self.window(window, options)
 
     def window(self, texts: Sequence[str], options: ParseOptions = DEFAULTS, progress: Progress = quiet) -> list[Parse]:
-        """Parse sentences together."""
+        """Parse sentences together, as one window."""
         cut = (text.split() if options.tokenised else tokenise(text, joints=self.joints) for text in texts)
         return self.parse_words(list(cut), options, progress)
 
     def parse_words(
         self, sentences: Sequence[Sequence[str]], options: ParseOptions = DEFAULTS, progress: Progress = quiet
     ) -> list[Parse]:
-        """Parse sentences that are lists of words already; equal ones are parsed once."""
+        """Parse sentences given as lists of words; equal ones are parsed once."""
         different = list(dict.fromkeys(map(tuple, sentences)))
         ids = self.source_subwords.encode([spelt(words, self.saved.form) for words in different])
         fitting = [number for number, tokens in enumerate(ids) if self._fits(tokens, different[number])]
@@ -118,20 +118,20 @@ class Parser:
         return [parses.get(tuple(words)) or _unparsed(tuple(words)) for words in sentences]
 
     def request(self, options: ParseOptions, rule: TreeRule | None = None) -> Request:
-        """What the engine is asked for."""
+        """Return the request for the engine."""
         given = {"beam": options.beam, "alpha": options.alpha}
         values = {key: value for key, value in given.items() if value is not None}
         decode = check(DecodeConfig, {**self.saved.decode.model_dump(), **values}, "the options")
-        # A tree has several times the tokens of its sentence, and each hypothesis of a beam remembers its own.
+        # A tree has several times the tokens of its sentence, and each hypothesis of a beam has its own cache.
         suitable = max(LEAST_TOKENS, min(BATCH_TOKENS, 4 * BATCH_TOKENS // decode.beam))
         return Request(decode, trees=rule, token_scores=True, batch_tokens=options.batch_tokens or suitable)
 
     def _fits(self, tokens: list[int], words: tuple[str, ...]) -> bool:
-        """Whether the model can read a sentence, and write the smallest tree over it."""
+        """Return whether the model can read a sentence, and write the smallest tree over it."""
         longest = reach(self.saved)
         return 0 < len(tokens) <= self.most_tokens and (longest is None or len(words) + 2 <= longest)
 
 
 def _unparsed(words: tuple[str, ...]) -> Parse:
-    """No tree for no words, and a flat one for too many."""
+    """Return no tree for no words, and a flat one for too many."""
     return Parse(words, restore([], words)[0], None, True) if words else Parse(words, None, None, False)

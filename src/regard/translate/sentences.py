@@ -1,8 +1,7 @@
-"""Any text <-> sentences, without loss: what stands before, between and after them is kept, so that the parts join to
-the same text.
+"""Lossless splitting of any text into sentences: concatenating the parts gives the same text.
 
-To leave two sentences together costs little, to cut one in two costs its translation: where it is not clear, no cut.
-Time is linear in the length of the text, whatever the text.
+Leaving two sentences together costs little, cutting one in two spoils its translation: in doubt, there is no cut. Time
+is linear in the length of the text, whatever the text.
 """
 
 import re
@@ -11,10 +10,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-ENDS = ".!?…‼⁇⁈⁉।॥؟۔։።"  # with a space after them
-FULL_WIDTH_ENDS = "。！？｡．"  # with or without
+ENDS = ".!?…‼⁇⁈⁉।॥؟۔։።"  # followed by a space
+FULL_WIDTH_ENDS = "。！？｡．"  # with or without a space
 CLOSERS = "\"'”’»›)]}」』）】〉》"
-# What ends with a full stop and seldom ends a sentence, in lower case.
+# Words that end with a full stop and seldom end a sentence, in lower case.
 ABBREVIATIONS = frozenset(
     """
     mr mrs ms dr prof st sr jr vs cf approx dept est inc ltd co corp gen col sgt capt lt maj rev hon pres gov sen rep
@@ -26,11 +25,13 @@ ABBREVIATIONS = frozenset(
 
 _SPACE = re.compile(r"\s+")
 _BREAK = re.compile(f"(?<!\\s)[^\\S{BREAKS}]*+[{BREAKS}]\\s*+")
-_MAYBE = re.compile(f"(?<=[{re.escape(ENDS + FULL_WIDTH_ENDS + CLOSERS)}])\\s++|{_BREAK.pattern}")  # divides sentences
+# A possible boundary between sentences.
+_MAYBE = re.compile(f"(?<=[{re.escape(ENDS + FULL_WIDTH_ENDS + CLOSERS)}])\\s++|{_BREAK.pattern}")
 _FULL_WIDTH = re.compile(  # not before figures, as in ３．５, nor before what follows a quotation
     f"(?<![{FULL_WIDTH_ENDS}])[{FULL_WIDTH_ENDS}]++[{re.escape(CLOSERS)}]*+(?=[^\\s\\d])(?!(?<=[{re.escape(CLOSERS)}])と)"
 )
-_MARK = re.compile(f"[{re.escape(ENDS + FULL_WIDTH_ENDS + CLOSERS + BREAKS)}].", re.DOTALL)  # else nothing divides
+# A text without a match has no boundary.
+_MARK = re.compile(f"[{re.escape(ENDS + FULL_WIDTH_ENDS + CLOSERS + BREAKS)}].", re.DOTALL)
 _CLAUSE_END = re.compile(r"[,;:–—،؛]\s+|[、，；：]\s*")
 _WORD = re.compile(r"[^\s\"'“‘«(\[{„‚/]{1,12}$")  # the end of it, if it is short
 _ONE_LINE = dict.fromkeys(map(ord, BREAKS), " ")
@@ -40,7 +41,7 @@ LOOK_BACK = 32  # characters; a longer run of closing marks does not close a sen
 
 @dataclass(frozen=True)
 class Part:
-    """A sentence or a part of one, and what stands between it and the next."""
+    """A sentence or a part of one, and the text between it and the next."""
 
     text: str
     after: str
@@ -48,7 +49,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Split:
-    """A text taken apart: before + Σ (text + after) is the text again. No part's text is empty or begins with space."""
+    """A split text: before + Σ (text + after) is the text again. No part's text is empty or begins with space."""
 
     before: str
     parts: tuple[Part, ...]
@@ -58,22 +59,22 @@ class Split:
 
 
 def split(text: str) -> Split:
-    """A text as sentences."""
+    """Split a text into sentences."""
     return _cut(text, _boundaries(text))
 
 
 def whole(text: str) -> Split:
-    """A text as one part, but for line breaks, which always divide."""
+    """Return a text as one part, split at line breaks only."""
     return _cut(text, (found.span() for found in _BREAK.finditer(text)))
 
 
 def one_line(text: str) -> str:
-    """The text with a space for everything that some reader takes for the end of a line."""
+    """Replace every character that some reader treats as the end of a line by a space."""
     return text.translate(_ONE_LINE)
 
 
 def shorten(part: Part, fits: Callable[[str], bool]) -> Iterator[Part]:
-    """A part in pieces that fit: cut after clauses, else at spaces, else anywhere, always as near the middle as can be.
+    """Split a part into pieces that fit: after clauses, else at spaces, else anywhere, as near the middle as possible.
 
     A single character that does not fit is left as it is.
     """
@@ -88,7 +89,7 @@ def shorten(part: Part, fits: Callable[[str], bool]) -> Iterator[Part]:
 
 
 def _cut(text: str, spans: Iterator[tuple[int, int]]) -> Split:
-    """The parts between spans, which come in order and may be empty; space at the two ends is no part."""
+    """Return the parts between spans, which are in order and may be empty; space at the two ends is not a part."""
     begin = len(text) - len(text.lstrip())
     end = len(text.rstrip())
     if begin >= end:
@@ -102,8 +103,8 @@ def _cut(text: str, spans: Iterator[tuple[int, int]]) -> Split:
 
 
 def _boundaries(text: str) -> Iterator[tuple[int, int]]:
-    """Where sentences are divided, in order: the space between two, or the empty span after a full-width stop."""
-    if _MARK.search(text) is None:  # as in most lines, and quickly seen
+    """Yield the sentence boundaries in order: the space between two, or the empty span after a full-width stop."""
+    if _MARK.search(text) is None:  # true of most lines, and fast to check
         return iter(())
     spans = [found.span() for found in _MAYBE.finditer(text) if _divides(text, *found.span())]
     spans += [(found.end(), found.end()) for found in _FULL_WIDTH.finditer(text)]
@@ -115,7 +116,7 @@ def _breaks(space: str) -> bool:
 
 
 def _divides(text: str, start: int, stop: int) -> bool:
-    """Whether a sentence ends before the space from start to stop, and another begins after it."""
+    """Return whether a sentence ends before the space from start to stop, and another begins after it."""
     if start == 0 or stop == len(text):
         return False
     if _breaks(text[start:stop]):
@@ -131,7 +132,7 @@ def _divides(text: str, start: int, stop: int) -> bool:
 
 
 def _abbreviated(before: str, following: str) -> bool:
-    """Whether a full stop after this more likely belongs to the word than ends the sentence."""
+    """Return whether a full stop after this more likely belongs to the word than ends the sentence."""
     if before.endswith((".", "…")):
         return False  # an ellipsis
     found = _WORD.search(before)
@@ -150,7 +151,7 @@ def _abbreviated(before: str, following: str) -> bool:
 
 
 def _middle(text: str) -> tuple[int, int]:
-    """The best place to cut a text: a span of space, or an empty one."""
+    """Return the best place to cut a text: a span of space, or an empty one."""
     low, high = len(text) // 4, len(text) - len(text) // 4
     for pattern in (_CLAUSE_END, _SPACE):
         spans = [_space_of(found.group(), found.start()) for found in pattern.finditer(text, low, high)]
@@ -164,11 +165,11 @@ def _middle(text: str) -> tuple[int, int]:
 
 
 def _space_of(clause_end: str, start: int) -> tuple[int, int]:
-    """The space at the end of a match."""
+    """Return the span of the space at the end of a match."""
     kept = len(clause_end.rstrip())
     return start + kept, start + len(clause_end)
 
 
 def _clings(text: str, at: int) -> bool:
-    """Whether the character at this place belongs to the one before: a mark, a joiner, or after a joiner."""
+    """Return whether this character belongs to the one before: a mark, a joiner, or one after a joiner."""
     return unicodedata.category(text[at]) in ("Mn", "Mc", "Me", "Cf") or text[at - 1] == "\u200d"

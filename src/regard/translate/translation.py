@@ -1,4 +1,4 @@
-"""What a translator gives back: texts of sentences of proposed translations."""
+"""The results of a translator: texts made of sentences with one or more candidate translations."""
 
 from dataclasses import dataclass
 from unicodedata import east_asian_width
@@ -7,20 +7,20 @@ from regard.search.hypothesis import Hypothesis
 from regard.translate.sentences import CLOSERS, FULL_WIDTH_ENDS
 from regard.translate.words import Pairs, words
 
-# After which a text is cut where no space stands, in full width and as NFKC has them.
+# Marks that end a part without a space after it, in full width and as NFKC has them.
 MARKS = frozenset(FULL_WIDTH_ENDS + "、，；：" + "!?.,;:")
 
 
 @dataclass(frozen=True)
 class Output:
-    """One proposed translation of a sentence."""
+    """One candidate translation of a sentence."""
 
     text: str
     tokens: tuple[str, ...]
     hypothesis: Hypothesis
     """With score, log_probability and token_scores."""
     alignment: Pairs | None = None
-    """(source word, target word) for every target word, if asked for; words are what begins with ▁ in `tokens`."""
+    """(source word, target word) for every target word, if requested; a word begins with ▁ in `tokens`."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Sentence:
     source: str
     tokens: tuple[str, ...]
     outputs: tuple[Output, ...]
-    """The best first; none where there was nothing to translate."""
+    """Best first; empty if there was nothing to translate."""
     after: str
-    """What stands between it and the next."""
+    """The text between it and the next."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ class Translation:
 
     @property
     def options(self) -> int:
-        """How many translations there are: as many as the sentence with most has."""
+        """Return the number of translations: the maximum over the sentences."""
         return max((len(sentence.outputs) for sentence in self.sentences), default=1) or 1
 
     def option(self, number: int) -> str:
-        """The text with each sentence's translation of this number, or its last."""
+        """Return the text with each sentence's translation of this number, or its last."""
         texts = [self.before]
         for sentence in self.sentences:
             output = _numbered(sentence, number)
@@ -68,9 +68,9 @@ class Translation:
 
     @property
     def pairs(self) -> Pairs | None:
-        """The alignment of the sentences as one of the whole text, in words as str.split gives them.
+        """Return the alignments of the sentences as one of the whole text, in words as str.split gives them.
 
-        None if there is none, or where words are not what spaces divide.
+        None if there is none, or in a language whose words are not separated by spaces.
         """
         pairs: list[tuple[int, int]] = []
         before = after = 0  # words of the sentences so far
@@ -88,7 +88,7 @@ class Translation:
         return tuple(pairs) or None
 
     def option_score(self, number: int) -> float:
-        """The sum of the sentences' scores."""
+        """Return the sum of the sentences' scores."""
         outputs = (_numbered(sentence, number) for sentence in self.sentences)
         return sum(output.hypothesis.score for output in outputs if output is not None)
 
@@ -98,7 +98,7 @@ def _numbered(sentence: Sentence, number: int) -> Output | None:
 
 
 def _joint(sentence: Sentence, text: str) -> str:
-    """What follows a sentence: after a full-width mark nothing stands, but after what it became a space may be due."""
+    """Return the text after a sentence, with a space added where a full-width mark became a narrow one."""
     read, written = (side.rstrip(CLOSERS)[-1:] for side in (sentence.source, text))
     due = read in MARKS and written and east_asian_width(written) not in ("W", "F")
     return sentence.after or (" " if due else "")

@@ -1,4 +1,4 @@
-"""Any text in, text out: what `regard translate`, `regard evaluate`, Python and the server all use.
+"""Translation of any text, for `regard translate`, `regard evaluate`, Python and the server.
 
 regard.load("runs/x/model").translate(["Good morning.", "How are you?"])
 """
@@ -34,14 +34,14 @@ MOST_TOKENS = 200  # of a sentence; a longer one is cut, since models are not tr
 WINDOW_LINES = 10_000
 WINDOW_CHARACTERS = 2_000_000
 Clean = Callable[[str], str]
-"""What normalises a text."""
+"""A function that normalises a text."""
 Attention = Callable[[Sequence[int], Sequence[int], int | None], "Tensor"]
-"""What tells from which token of a source each of a translation was drawn, in a layer."""
+"""A function (source, target, layer) that returns the attention of each target token over the source tokens."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to translate. What is None is as the model's own defaults say."""
+    """Options of translation. None means the model's default."""
 
     beam: int | None = None
     alpha: float | None = None
@@ -50,23 +50,23 @@ class Options:
     n_best: int = 1
     sampling: "Sampling | None" = None
     banned: tuple[str, ...] = ()
-    """Words that may not occur, nor any that begins with one of them."""
+    """Words that must not occur, nor any word that begins with one of them."""
     required: tuple[str, ...] = ()
     """Words that must occur in every sentence, each alone or as the beginning of another."""
     no_repeat: int = 0
     prefix: str = ""
-    """What the translation of every sentence begins with."""
+    """The text that the translation of every sentence begins with."""
     target: str | None = None
-    """The language to translate into, for a model of several: `de` for one that was trained with the tag <2de>."""
+    """The target language of a multilingual model: `de` for one that was trained with the tag <2de>."""
     split: bool = True
     """Translate sentence by sentence; otherwise line by line."""
     alignment: bool = False
     layer: int | None = None
-    """Whose attention gives the alignment."""
+    """The layer whose attention gives the alignment."""
     token_scores: bool = False
-    """Exact scores, token by token, which cost the fast engine another pass."""
+    """Return exact scores, token by token, which cost the fast engine another pass."""
     batch_tokens: int | None = None
-    """Source tokens computed at once; None for what suits the engine."""
+    """Source tokens in a batch; None for a value that suits the engine."""
 
 
 DEFAULTS = Options()
@@ -83,11 +83,10 @@ class Translator:
         later: "Callable[[], Seq2Seq] | None" = None,
         has_weights: bool = True,
     ) -> None:
-        """Without an engine, the model of a LoadedModel translates. `later` reads the weights when something else needs
-        them."""
+        """Without an engine, use the model of a LoadedModel. `later` loads the weights for anything but translation."""
         self.saved = saved
         self.has_weights = has_weights
-        """Whether there is a model; there is none beside an export."""
+        """Whether the model's weights are available; an export alone has none."""
         self._later = later or (lambda: cast("LoadedModel", saved).model)
         self.form: Form = saved.form
         self.source_subwords, self._target = saved.vocabularies
@@ -98,14 +97,14 @@ class Translator:
 
     @property
     def target_subwords(self) -> Subwords:
-        """What spells translations."""
+        """The vocabulary of the translations."""
         if not isinstance(self._target, Subwords):
             raise UserError("this model is a parser, and can't translate; use it with `regard parse`")
         return self._target
 
     @property
     def model(self) -> "Seq2Seq":
-        """What gives alignments and the scores of given translations; an ensemble, maybe."""
+        """The model that computes alignments and the scores of given translations; may be an ensemble."""
         if not self.has_weights:
             raise UserError("an export for CTranslate2 gives translations only; give the model that was exported")
         return self._later()
@@ -117,13 +116,13 @@ class Translator:
     def translate(self, texts: Iterable[str], options: Options = ...) -> list[str]: ...
 
     def translate(self, texts: str | Iterable[str], options: Options = DEFAULTS) -> str | list[str]:
-        """Translate a text, or each of several. Spacing and blank texts stay as they are."""
+        """Translate a text, or each of several. Spacing and blank texts are preserved."""
         if isinstance(texts, str):
             return self.window([texts], options)[0].text
         return [translation.text for translation in self.stream(texts, options)]
 
     def stream(self, texts: Iterable[str], options: Options = DEFAULTS) -> Iterator[Translation]:
-        """Translate each of any number of texts, in order, with scores and tokens; only a window of them is held."""
+        """Translate each of any number of texts, in order, with scores and tokens; only a window is in memory."""
         for window in windows(texts):
             yield from self.window(window, options)
 
@@ -133,10 +132,10 @@ class Translator:
         options: Options = DEFAULTS,
         progress: Progress = quiet,
     ) -> list[Translation]:
-        """Translate texts together: sentences of all of them are sorted by length, and equal ones translated once."""
+        """Translate texts together: the sentences of all are sorted by length, and equal ones translated once."""
         request, tag = self.request(options), self.tag(options.target)
         divided = [(split if options.split else whole)(text) for text in texts]
-        clean = cache(lambda text: normalise(text, self.form))  # the same part is asked for several times
+        clean = cache(lambda text: normalise(text, self.form))  # the same part is normalised several times
         spelt = self._spelt([part.text for taken in divided for part in taken.parts], clean)
         pieces = [[piece for part in taken.parts for piece in self._fitting(part, spelt, clean)] for taken in divided]
         different = dict.fromkeys(piece.text for parts in pieces for piece in parts)
@@ -158,13 +157,13 @@ class Translator:
         ]
 
     def look(self, text: str, options: Options = DEFAULTS) -> "Look":
-        """Translate a text and keep what happened inside: every attention weight, the search as a tree, and more."""
-        from regard.look.look import look  # the one door to a room below, opened when it is used
+        """Translate a text and record the internals: every attention weight, the search as a tree, and more."""
+        from regard.look.look import look  # imported only when used
 
         return look(self, text, options)
 
     def request(self, options: Options) -> Request:
-        """What the engine is asked for."""
+        """Return the request for the engine."""
         if options.alignment:
             assert self.model, "an export has none, which is told before a line is read"
         if options.sampling is not None and options.required:
@@ -173,7 +172,8 @@ class Translator:
         given = {key: value for key, value in changes.items() if value is not None}
         decode = check(DecodeConfig, {**self.saved.decode.model_dump(), **given}, "the options")
         if options.n_best > decode.beam and options.sampling is None:
-            decode = check(DecodeConfig, {**decode.model_dump(), "beam": options.n_best}, "the options")  # K find K
+            # The K best need a beam of K.
+            decode = check(DecodeConfig, {**decode.model_dump(), "beam": options.n_best}, "the options")
         return Request(
             decode,
             options.n_best,
@@ -197,7 +197,7 @@ class Translator:
         return tuple(self.target_subwords.encode([_no_blank(normalise(word, self.form), word)])[0])
 
     def tag(self, target: str | None) -> list[int]:
-        """The ids that stand before every source, to say which language is asked for; if none is, the usual one."""
+        """Return the ids before every source that select the target language; by default the model's own."""
         tags, usual = self.source_subwords.tags, self.saved.languages[1]
         if not tags and target in (None, usual):
             return []
@@ -209,7 +209,7 @@ class Translator:
 
     @property
     def directions(self) -> list[tuple[str | None, str]]:
-        """From which language into which, the usual direction first. A model of several reads all that it writes."""
+        """Return (source, target) languages, the default first; a multilingual model reads all that it writes."""
         source, target = self.saved.languages
         written = [tag[2:-1] for tag in self.source_subwords.tags if tag.startswith("<2")]
         if not written:
@@ -219,17 +219,17 @@ class Translator:
         return sorted(pairs, key=lambda pair: pair != (source, target))
 
     def _spelt(self, texts: Sequence[str], clean: Clean) -> dict[str, list[int]]:
-        """The ids of each different text that may be short enough, by its normalised spelling."""
+        """Return the ids of each distinct text that may be short enough, by its normalised spelling."""
         different = list(dict.fromkeys(clean(text) for text in texts if len(text) <= self._most_characters))
         return dict(zip(different, self.source_subwords.encode(different, threads=available_cores()), strict=True))
 
     @property
     def _most_characters(self) -> int:
-        """No more can be spelt with most_tokens."""
+        """The most characters that most_tokens can spell."""
         return LONGEST_PIECE * self.most_tokens
 
     def _fitting(self, part: Part, spelt: dict[str, list[int]], clean: Clean) -> Iterator[Part]:
-        """A part in normalised pieces that are short enough; their ids are added to `spelt`."""
+        """Yield a part as normalised pieces that are short enough; their ids are added to `spelt`."""
 
         def ids(text: str) -> list[int]:
             if text not in spelt:
@@ -272,13 +272,13 @@ def _reference(model: "Seq2Seq", longest: int | None) -> Engine:
 
 
 def reach(saved: SavedModel) -> int | None:
-    """The most tokens of a text that a model can read or write, besides EOS or BOS; None for any number."""
+    """Return the most tokens of a text that a model can read or write, besides EOS or BOS; None for any number."""
     limit = saved.config.position_limit
     return None if limit is None else limit - 1
 
 
 def windows(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Texts by as many as are translated together."""
+    """Group texts into windows, which are translated together."""
     window: list[str] = []
     characters = 0
     for text in texts:

@@ -1,14 +1,14 @@
-"""Which tokens make a word."""
+"""Grouping of tokens into words."""
 
 from collections.abc import Sequence
 
 Pairs = tuple[tuple[int, int], ...]
-"""Numbers of words that belong together, in the source and in the target."""
-MARK = "▁"  # what a piece begins with when a word does
+"""Numbers of aligned words, in the source and in the target."""
+MARK = "▁"  # begins the first piece of a word
 
 
 def words(pieces: Sequence[str]) -> list[int]:
-    """The number of the word that each piece belongs to."""
+    """Return the number of the word that each piece belongs to."""
     numbers: list[int] = []
     for piece in pieces:
         begins = piece.startswith(MARK) or not numbers

@@ -1,6 +1,6 @@
-"""A document with its translation beside it: in .docx a table with a row for a paragraph, in .xlsx more columns.
+"""Bilingual documents: in .docx a table with a row for each paragraph, in .xlsx additional columns.
 
-A table of a .docx has its translation below it, for which there is room.
+A table of a .docx has its translation below it, because two do not fit side by side.
 """
 
 import re
@@ -15,7 +15,7 @@ from regard.documents.office.ooxml import checked, types
 from regard.documents.package import Package
 from regard.errors import UserError
 
-ONCE = frozenset(  # what a document may have but once, so that a copy of a paragraph is without it
+ONCE = frozenset(  # elements that must be unique in a document, so that a copy of a paragraph omits them
     """
     w:bookmarkStart w:bookmarkEnd w:commentRangeStart w:commentRangeEnd w:commentReference w:footnoteReference
     w:endnoteReference w:drawing w:pict w:object mc:AlternateContent w:fldChar w:instrText w:permStart w:permEnd w:del
@@ -32,7 +32,7 @@ MOST_COLUMNS = 16_384
 
 
 def document(content: bytes, name: str, languages: Languages) -> Document:
-    """A .docx whose body will have two columns; headers, footers and notes are translated in their place."""
+    """Read a .docx whose body will have two columns; headers, footers and notes are translated in place."""
     opened = docx.read(content, name, languages)
     package = Package(content, name)
     body = next((part for part, kind in types(package).items() if kind == "main"), "")
@@ -49,7 +49,7 @@ def document(content: bytes, name: str, languages: Languages) -> Document:
 
 
 def _beside(source: Source, other: Source) -> str:
-    """The body with a table of two columns wherever the translation differs."""
+    """Return the body with a table of two columns wherever the translation differs."""
     here, there = source.elements("w:body")[0], other.elements("w:body")[0]
     out = [other.raw(0, there.inner)]
     rows: list[str] = []
@@ -64,7 +64,7 @@ def _beside(source: Source, other: Source) -> str:
             continue
         out += _table(rows)
         rows = []
-        if ours != theirs and whole and one.name == "w:tbl":  # too wide for half of a page
+        if ours != theirs and whole and one.name == "w:tbl":  # too wide for half a page
             out += [_copy(source, one), "<w:p/>"]
         out.append(theirs)
     out += [*_table(rows), other.raw(there.outer, len(other.content))]
@@ -77,13 +77,13 @@ def _table(rows: Sequence[str]) -> Iterator[str]:
 
 
 def _fields(element: Element) -> int:
-    """How many more fields begin in an element than end."""
+    """Return how many more fields begin in an element than end."""
     kinds = [one.attributes.get("w:fldCharType") for one in element.descendants() if one.name == "w:fldChar"]
     return kinds.count("begin") - kinds.count("end")
 
 
 def _copy(source: Source, node: Node) -> str:
-    """A second copy of an element, without what may stand in a document but once."""
+    """Return a copy of an element without what must be unique in a document."""
     if not isinstance(node, Element):
         return source.raw(node.start, node.end)
     if node.name in ONCE:
@@ -93,7 +93,7 @@ def _copy(source: Source, node: Node) -> str:
 
 
 def workbook(content: bytes, name: str, languages: Languages) -> Document:
-    """A .xlsx whose sheets will have a column more for every column with texts, to the right of all."""
+    """Read a .xlsx whose sheets will have an additional column for every column with texts, to the right of all."""
     package = checked(Package(content, name))
     kinds = types(package)
     kept: Counter[str] = Counter()
@@ -115,7 +115,7 @@ def workbook(content: bytes, name: str, languages: Languages) -> Document:
 
 
 def _said(source: Source) -> list[str]:
-    """What each shared string says; readings are none of it."""
+    """Return the text of each shared string, without phonetic readings."""
     found: list[str] = []
     source.each("s:si".__eq__, lambda one: found.append("".join(_texts(one))))
     return found
@@ -140,7 +140,7 @@ class _Row:
 
 
 def _inline(source: Source) -> dict[tuple[int, int], str]:
-    """What the cells say whose strings stand in them."""
+    """Return the text of the cells with inline strings."""
     found: dict[tuple[int, int], str] = {}
 
     def taken(element: Element) -> None:
@@ -153,7 +153,7 @@ def _inline(source: Source) -> dict[tuple[int, int], str]:
 
 
 def _rows(source: Source, other: Source, new: dict[int, str]) -> tuple[list[_Row], int]:
-    """The rows of a sheet with their translations, and how many columns it has."""
+    """Return the rows of a sheet with their translations, and its number of columns."""
     rows: list[_Row] = []
     widest = 0
     before = _inline(source)
@@ -178,7 +178,7 @@ def _rows(source: Source, other: Source, new: dict[int, str]) -> tuple[list[_Row
 
 
 def _widened(source: Source, other: Source, new: dict[int, str]) -> str:
-    """A sheet with translations to the right of all its columns."""
+    """Return a sheet with translations to the right of all its columns."""
     rows, widest = _rows(source, other, new)
     columns = sorted({column for row in rows for column, _, _ in row.cells})
     if widest + len(columns) > MOST_COLUMNS:

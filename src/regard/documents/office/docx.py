@@ -1,4 +1,4 @@
-"""Word documents (.docx) <-> texts: body, headers, footers, notes, comments, text boxes, tables, charts, alt texts."""
+"""Word documents (.docx): body, headers, footers, notes, comments, text boxes, tables, charts, alt texts."""
 
 import re
 from collections import Counter
@@ -42,7 +42,7 @@ WORDS = Dialect(
 )
 _NOISE = re.compile(r"""<w:(?:lang|noProof|webHidden)\b[^>]*/>|\sw:rsid\w*=(?:"[^"]*"|'[^']*')""")
 _NOTHING = re.compile(r"<w:rPr>\s*</w:rPr>|<w:rPr/>")
-_AFTER_BIDI = re.compile(  # the properties of a paragraph that the schema has after its direction
+_AFTER_BIDI = re.compile(  # the properties of a paragraph that follow its direction in the schema
     r"<w:(?:adjustRightInd|snapToGrid|spacing|ind|contextualSpacing|mirrorIndents|suppressOverlap|jc|textDirection"
     r"|textAlignment|textboxTightWrap|outlineLvl|divId|cnfStyle|rPr|sectPr|pPrChange)\b|</w:pPr>"
 )
@@ -55,7 +55,7 @@ _LANGUAGE = re.compile(r"<w:lang\b[^>]*/>")
 
 
 def read(content: bytes, name: str, languages: Languages) -> Document:
-    """A document taken apart."""
+    """Read a document."""
     package = checked(Package(content, name))
     kinds = types(package)
     kept: Counter[str] = Counter()
@@ -97,14 +97,14 @@ def _hidden(run: Element) -> bool:
 
 
 def _code(element: Element) -> bool:
-    """Whether a paragraph's or a run's style is one for programs."""
+    """Return whether a paragraph's or a run's style is one for code."""
     properties = element.first("w:pPr", "w:rPr")
     style = properties.first("w:pStyle", "w:rStyle") if properties is not None else None
     return style is not None and re.sub(r"[\s_-]", "", style.attributes.get("w:val", "").lower()) in CODE
 
 
 def _from_the_right(start: str) -> str:
-    """A paragraph's start, with its direction."""
+    """Return a paragraph's start with the direction from right to left."""
     if "<w:bidi" in start:
         return start
     if "<w:pPr>" not in start:
@@ -127,7 +127,7 @@ def _tables_from_the_right(text: str) -> str:
 
 
 def _styled(target: str) -> Change:
-    """The styles of a document, with the language, and for one of East Asia the font, that it is written in."""
+    """Return a function that sets the language of a document's styles, and the font of an East Asian one."""
     chosen = font(target)
 
     def changed(text: str) -> str:
@@ -148,6 +148,6 @@ def _styled(target: str) -> Change:
 
 
 def _with(element: str, attribute: str, value: str) -> str:
-    """An empty element with an attribute."""
+    """Return an empty element with an attribute set."""
     element = re.sub(rf"""\s{attribute}=(?:"[^"]*"|'[^']*')""", "", element)
     return element.removesuffix("/>").rstrip() + f' {attribute}="{value}"/>'

@@ -1,4 +1,4 @@
-"""Books (.epub) <-> texts: chapters, the table of contents, title and description, alt texts."""
+"""Reader and writer of books (.epub): chapters, the table of contents, title and description, alt texts."""
 
 import re
 from collections import Counter
@@ -26,7 +26,7 @@ _SPINE = re.compile(r"(<(?:\w+:)?spine\b)((?:\s[^>]*?)?)(/?>)")
 
 
 def read(content: bytes, name: str, languages: Languages) -> Document:
-    """A book taken apart."""
+    """Read a book."""
     package = Package(content, name)
     book = _book(package)
     source = Source(package.read(book), f"{name}, {book}")
@@ -47,7 +47,7 @@ def read(content: bytes, name: str, languages: Languages) -> Document:
 
 
 def _book(package: Package) -> str:
-    """Where the description of the book is."""
+    """Return the path of the book's package document."""
     root = Source(package.read(CONTAINER), f"{package.name}, {CONTAINER}").elements("container:rootfile")
     place = root[0].attributes.get("full-path", "") if root else ""
     if place not in package:
@@ -80,7 +80,7 @@ def _page(package: Package, place: str, languages: Languages) -> tuple[Source, P
 
 
 def _described(target: str) -> Change:
-    """The description of a book in another language."""
+    """Return a function that sets the language and the page direction in a book's package document."""
 
     def changed(text: str) -> str:
         text = _LANGUAGE.sub(rf"\g<1>{target}\2", text, count=1)

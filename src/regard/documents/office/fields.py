@@ -1,5 +1,8 @@
-"""The fields of a word processor: page numbers, dates, cross-references. They stay as they are, since the program
-computes them anew; but what a table of contents or a link shows is translated."""
+"""Fields of word processors: page numbers, dates, cross-references.
+
+They stay unchanged, because the program computes them anew; but the text of a table of contents or a link is
+translated.
+"""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -14,11 +17,11 @@ class _Field:
     code: str = ""
     shown: bool = False
     opened: int | None = None
-    """Which atom of this paragraph opens it."""
+    """The index of the atom of this paragraph that opens it."""
 
 
 class Fields:
-    """Joins the atoms of fields, which begin and end anywhere, also in another paragraph."""
+    """Joiner of the atoms of fields, which begin and end anywhere, also in another paragraph."""
 
     def __init__(self, kept: Counter[str]) -> None:
         self._open: list[_Field] = []
@@ -53,7 +56,7 @@ class Fields:
         return all(field.shown for field in self._open)
 
     def _step(self, atom: Atom) -> _Field | None:
-        """Take notice of an atom, and return the field that it ends."""
+        """Update the state for an atom, and return the field that it ends."""
         if atom.value == "begin":
             self._open.append(_Field())
         elif self._open and atom.name == "w:instrText":

@@ -1,4 +1,4 @@
-"""OpenDocument (.odt, .odp, .ods) <-> texts: body, headers, footers, notes, comments, text boxes, tables, charts."""
+"""OpenDocument (.odt, .odp, .ods): body, headers, footers, notes, comments, text boxes, tables, charts."""
 
 import re
 from collections import Counter
@@ -33,7 +33,7 @@ _DEFAULT = re.compile(r"<style:default-style\b.*?</style:default-style>", re.DOT
 
 
 def _cell(walk: Walk, element: Element) -> Iterator[Piece]:
-    """A cell; what a formula or a number shows stays."""
+    """Yield a cell; the result of a formula or a number stays."""
     if "table:formula" in element.attributes:
         walk.kept["formula"] += 1
         yield walk.raw(element)
@@ -61,7 +61,7 @@ EDGES = frozenset(
 
 @dataclass
 class _Styles:
-    """What a part's styles for characters look like, which of them hide their text, and which are for programs."""
+    """The formatting of a part's character styles, with those that hide their text, and those for code."""
 
     looks: dict[str, str] = field(default_factory=dict)
     hidden: set[str] = field(default_factory=set)
@@ -87,7 +87,7 @@ class _Styles:
 
 
 def read(content: bytes, name: str, languages: Languages) -> Document:
-    """A document taken apart."""
+    """Read a document."""
     package = Package(content, name)
     _check(package)
     kept: Counter[str] = Counter()
@@ -96,7 +96,7 @@ def read(content: bytes, name: str, languages: Languages) -> Document:
         folder, _, file = member.rpartition("/")
         if member == "content.xml" or (file == "content.xml" and folder.startswith("Object")):
             dialect = _with_styles(package, member)
-            if folder:  # a chart, whose table repeats what cells say
+            if folder:  # a chart, whose table repeats the cells
                 dialect = replace(dialect, kept={**dialect.kept, "table:table": "chart's data"})
             parts.append(walked(package, member, dialect, kept))
         elif member == "styles.xml":
@@ -139,7 +139,7 @@ def _with_styles(package: Package, member: str) -> Dialect:
 
 
 def _styled(target: str | None) -> Change:
-    """Styles with the direction, the language and the font of what is written."""
+    """Return a function that sets the direction, the language and the font of styles."""
     assert target is not None
     code, chosen, turned = tag(target), font(target), right_to_left(target)
     kind = "style:{}-asian" if chosen else "style:{}-complex" if turned else "fo:{}"

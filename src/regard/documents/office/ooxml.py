@@ -1,4 +1,4 @@
-"""What .docx, .pptx and .xlsx share: the kinds of their parts, and the paragraphs of drawings and charts."""
+"""Shared parts of .docx, .pptx and .xlsx: the types of their parts, and the paragraphs of drawings and charts."""
 
 import re
 from collections import Counter
@@ -21,7 +21,7 @@ Change = Callable[[str], str]
 
 
 def checked(package: Package) -> Package:
-    """A package that may be changed: one that is not signed."""
+    """Return the package if it may be changed; reject a signed one."""
     if any(name.startswith("_xmlsignatures/") for name in package.names):
         raise UserError(
             f"{package.name}: is signed, and a translation would break the signature; remove the signature first"
@@ -30,7 +30,7 @@ def checked(package: Package) -> Package:
 
 
 def types(package: Package) -> dict[str, str]:
-    """The kind of each part, by its name, as the last words of its type say it."""
+    """Return the type of each part by name, as the last words of its content type."""
     found = {}
     source = Source(package.read(TYPES), f"{package.name}, {TYPES}")
     root = source.elements()[0]
@@ -44,7 +44,7 @@ def types(package: Package) -> dict[str, str]:
 def assembled(
     package: Package, parts: Sequence[tuple[Source, Part]], changes: Mapping[str, Change], kept: Counter[str]
 ) -> Document:
-    """A document of parts that hold texts, and of others that a language changes."""
+    """Build a document from parts with texts, and others that change with the language."""
 
     def whole(texts: Sequence[str]) -> bytes:
         changed = {part.name: (source, text) for (source, part), text in zip(parts, texts, strict=True)}
@@ -67,7 +67,7 @@ def walked(package: Package, name: str, dialect: Dialect, kept: Counter[str]) ->
 
 
 def drawing(target: str | None) -> Dialect:
-    """The paragraphs of slides, charts and diagrams."""
+    """Return the dialect for the paragraphs of slides, charts and diagrams."""
     return Dialect(
         blocks=frozenset(("a:p",)),
         runs=frozenset(("a:r",)),
@@ -89,14 +89,14 @@ def _links(run: Element) -> bool:
 
 
 def _in_language(target: str | None) -> Change:
-    """Runs in another language say so."""
+    """Return a function that sets the language of runs."""
     if target is None:
         return str
     return lambda opening: _RUN_LANGUAGE.sub(lambda found: f'{found[1]}"{tag(target)}"', opening)
 
 
 def _turned(start: str) -> str:
-    """A paragraph's start, from the right."""
+    """Return a paragraph's start with the direction from right to left."""
     found = _PARAGRAPH.match(start)
     if found is None:
         return start
@@ -109,7 +109,7 @@ def _turned(start: str) -> str:
 
 
 def theme_changes(package: Package, kinds: Mapping[str, str], target: str | None) -> dict[str, Change]:
-    """Themes that name no font for the signs of East Asia get one for the language."""
+    """Return changes that add a font for the language to themes without an East Asian one."""
     chosen = font(target)
     if chosen is None:
         return {}

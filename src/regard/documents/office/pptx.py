@@ -1,4 +1,4 @@
-"""Presentations (.pptx) <-> texts: slides, tables, notes, comments, charts, diagrams, alt texts."""
+"""Reader and writer of presentations (.pptx): slides, tables, notes, comments, charts, diagrams, alt texts."""
 
 from collections import Counter
 
@@ -12,7 +12,7 @@ COMMENTS = Dialect(blocks=frozenset(("p:text",)))
 
 
 def read(content: bytes, name: str, languages: Languages) -> Document:
-    """A presentation taken apart."""
+    """Read a presentation."""
     package = checked(Package(content, name))
     kinds = types(package)
     kept: Counter[str] = Counter()

@@ -1,8 +1,8 @@
-"""A paragraph of runs, as word processors and slides have it, <-> segments.
+"""Conversion between a paragraph of runs, as in word processors and slides, and segments.
 
-An editor cuts a paragraph into runs, each with its formatting, and often in the middle of a word. Here its content is a
-sequence of atoms; runs that look alike are joined, and a run with another formatting than the most becomes a pair of
-marks. A translation is written as new runs; without one, the file's own bytes stay.
+An editor splits a paragraph into runs, each with its formatting, and often in the middle of a word. Here its content is
+a sequence of atoms; runs that look alike are joined, and a run that differs from the predominant formatting becomes a
+pair of marks. A translation is written as new runs; without one, the file's own bytes stay.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from regard.documents.segment import BLANK, Item, Piece, Segment, around, joined
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A formatting: what opens it, what closes it, and what those that look alike share."""
+    """A formatting: its opening, its closing, and a key that is equal for runs that look alike."""
 
     key: str
     opening: str
@@ -28,7 +28,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """A stretch of a paragraph's content, and the run that is open where it begins and where it ends.
+    """A span of a paragraph's content, and the runs that are open where it begins and where it ends.
 
     `syntax` are the tags of runs, which are written anew where they are needed; a `divider` is a tab or a line break.
     """
@@ -39,15 +39,15 @@ class Atom:
     after: Run | None = None
     text: str = ""
     tag: str = ""
-    """The element that a text stands in, as the file spells it."""
+    """The element that contains a text, as the file spells it."""
     name: str = ""
-    """What an opening atom shares with the one that closes it; of others, the element's name."""
+    """The name that an opening atom shares with its closing one; of others, the element's name."""
     value: str = ""
-    """What an element's attribute or content says, where it matters: the kind or the code of a field."""
+    """A relevant attribute or content of an element: the kind or the code of a field."""
 
 
 def pieces_of(atoms: Sequence[Atom]) -> Iterator[Piece]:
-    """A paragraph's content as pieces. Dividers end a text."""
+    """Yield a paragraph's content as pieces. Dividers end a text."""
     group: list[Atom] = []
     for atom in atoms:
         if atom.kind == "divider":
@@ -71,7 +71,7 @@ def _group(atoms: Sequence[Atom]) -> Iterator[Piece]:
     partners = partners_of([_item(atom, number) for number, atom in enumerate(atoms)])
     start, stop = around(seen[0], seen[-1], len(atoms), partners)
     while start and atoms[start - 1].kind == "syntax" and atoms[start].before is not None:
-        start -= 1  # with the whole run, so that none is left empty
+        start -= 1  # includes the whole run, so that none is left empty
     while stop < len(atoms) and atoms[stop].kind == "syntax" and atoms[stop - 1].after is not None:
         stop += 1
     yield _raw(atoms[:start])
@@ -105,14 +105,14 @@ def _key(run: Run | None) -> str:
 
 
 def _same(one: Run | None, other: Run | None) -> bool:
-    """Whether what is open for one serves for the other, and is closed alike."""
+    """Return whether two runs look alike and are closed alike."""
     if one is None or other is None:
         return one is other
     return one.key == other.key and one.closing == other.closing
 
 
 def _marked(atoms: Sequence[Atom], base: Run | None) -> tuple[list[Item], list[Run | None]]:
-    """Items for all atoms but syntax, with a pair of marks around every stretch of another formatting than the base."""
+    """Return items for all atoms but syntax, with marks around every span that is not formatted like `base`."""
     items: list[Item] = []
     formats: list[Run | None] = []
     stretch, end, depth = _key(base), 0, 0
@@ -148,7 +148,7 @@ def _marked(atoms: Sequence[Atom], base: Run | None) -> tuple[list[Item], list[R
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """Writes a translation as runs."""
+    """Writer of a translation as runs."""
 
     atoms: Sequence[Atom]
     base: Run | None
@@ -161,7 +161,7 @@ class _Writer:
         tag = next((atom.tag for atom in self.atoms if atom.kind == "text" and atom.tag), "")
 
         def go(run: Run | None) -> None:
-            """Make this the run that is open."""
+            """Close and open runs so that this one is open."""
             nonlocal state
             if text:
                 out.append(spelt("".join(text), tag))
@@ -194,7 +194,7 @@ class _Writer:
 
 
 def spelt(text: str, tag: str) -> str:
-    """A text in its element, or bare."""
+    """Return a text in its element, or bare."""
     if not tag:
         return escape(text)
     kept = ' xml:space="preserve"' if text != text.strip() and not tag.startswith("a:") else ""

@@ -1,4 +1,4 @@
-"""An XML part of an office document <-> pieces, by a table of what its elements are."""
+"""Conversion of an XML part of an office document into pieces, by a table of its elements."""
 
 import re
 from collections import Counter
@@ -20,44 +20,44 @@ def _not(_: Element) -> bool:
 
 @dataclass(frozen=True)
 class Dialect:
-    """What the elements of a format are, by name."""
+    """The roles of a format's elements, by name."""
 
     blocks: frozenset[str]
     """Paragraphs: the elements that hold runs."""
     runs: frozenset[str] = frozenset()
     texts: frozenset[str] = frozenset()
-    """The elements that characters stand in; none if they stand in paragraphs and runs themselves."""
+    """Elements that contain characters; empty if paragraphs and runs contain them directly."""
     properties: frozenset[str] = frozenset()
-    """What follows a start tag and belongs to it."""
+    """Elements that follow a start tag and belong to it."""
     wrappers: frozenset[str] = frozenset()
-    """What encloses runs: links, insertions."""
+    """Elements around runs: links, insertions."""
     words: Mapping[str, str] = field(default_factory=dict)
-    """What stands for a word and is not translated, and what a report calls it."""
+    """Elements that represent a word and are not translated, with their names in a report."""
     kept: Mapping[str, str] = field(default_factory=dict)
-    """What is left as it is, with everything in it, and what a report calls it."""
+    """Elements that stay unchanged with all their content, with their names in a report."""
     dividers: frozenset[str] = frozenset()
     noise: frozenset[str] = frozenset()
-    """Traces of an editor's work, which a new run need not have."""
+    """Traces of editing, which a new run can omit."""
     characters: Mapping[str, str] = field(default_factory=dict)
-    """Elements that stand for characters."""
+    """Elements that represent characters."""
     attributes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Attributes that a reader sees, or hears: alternative texts."""
+    """Attributes that a reader sees, or a screen reader speaks: alternative texts."""
     hidden: Callable[[Element], bool] = _not
     code: Callable[[Element], bool] = _not
-    """Whether a paragraph or a run is a program's text."""
+    """Return whether a paragraph or a run is code."""
     key: Callable[[str], str] = str
-    """What of a run's opening those share that look alike."""
+    """Return the part of a run's opening that is equal for runs that look alike."""
     fixed: Callable[[Element], bool] = _not
-    """Whether a run's formatting may not be lost."""
+    """Return whether a run's formatting must not be lost."""
     fields: Callable[[list[Atom]], list[Atom]] = list
-    """What joins the atoms of a field."""
+    """Join the atoms of a field."""
     paragraph: Callable[[str], str] = str
-    """What changes a paragraph's start, with its properties, for the language that is written: its direction."""
+    """Adapt a paragraph's start, with its properties, to the target language: its direction."""
     run: Callable[[str], str] = str
     special: Mapping[str, "Callable[[Walk, Element], Iterator[Piece]]"] = field(default_factory=dict)
-    """Elements that a format takes apart in a way of its own."""
+    """Functions for elements that a format reads in a way of its own."""
     roots: frozenset[str] = frozenset()
-    """Where texts are looked for; everywhere if it names none."""
+    """Elements that are searched for texts; all if empty."""
 
     @property
     def wanted(self) -> frozenset[str]:
@@ -65,7 +65,7 @@ class Dialect:
 
 
 class Walk:
-    """Takes one part apart."""
+    """Reader of one part."""
 
     def __init__(self, source: Source, dialect: Dialect, kept: Counter[str]) -> None:
         self.source, self.dialect, self.kept = source, dialect, kept
@@ -90,7 +90,7 @@ class Walk:
         return self.source.raw(node.start, node.end)
 
     def pieces(self, element: Element) -> Iterator[Piece]:
-        """An element with whatever is translated in it."""
+        """Yield an element with its translatable texts."""
         if element.name in self.dialect.kept:
             self.kept[self.dialect.kept[element.name]] += 1
             yield self.raw(element)
@@ -102,7 +102,7 @@ class Walk:
             yield from self.content(element)
 
     def content(self, element: Element) -> Iterator[Piece]:
-        """An element that is no text itself, and what is translated in it."""
+        """Yield an element that is not a text itself, with its translatable texts."""
         yield from self._start_tag(element)
         for child in element.children:
             if isinstance(child, Element) and self._has(child):
@@ -127,7 +127,7 @@ class Walk:
         yield tag[at:]
 
     def block(self, element: Element) -> Iterator[Piece]:
-        """A paragraph; its properties go with its start tag, which the language may change."""
+        """Yield a paragraph; its properties go with its start tag, which the language may change."""
         if element.end == element.inner:  # <p/>
             yield self.raw(element)
             return
@@ -144,7 +144,7 @@ class Walk:
         yield self.source.raw(element.outer, element.end)
 
     def _head(self, element: Element) -> tuple[int, Sequence[Node]]:
-        """Where an element's start tag ends with the properties that belong to it, and the children after it."""
+        """Return where an element's start tag ends with the properties that belong to it, and the children after it."""
         head, after = element.inner, 0
         for number, child in enumerate(element.children):
             if isinstance(child, Element) and child.name in self.dialect.properties:
@@ -194,7 +194,7 @@ class Walk:
         return Atom(self._inside(element), "point", run, run, name=name, value=value)
 
     def _inside(self, element: Element) -> str:
-        """An element's bytes, with a sign for what is translated in it."""
+        """Return an element's bytes, with placeholders for its translatable texts."""
         if not self._has(element):
             return self.raw(element)
         pieces = list(self.pieces(element))
@@ -234,18 +234,18 @@ class Walk:
 
 
 def attribute_values(tag: str, names: Sequence[str]) -> Iterator[re.Match[str]]:
-    """Where a start tag has the values of attributes, in order: name, quote, value."""
+    """Yield the matches of attributes in a start tag, in order: name, quote, value."""
     return (found for found in _ATTRIBUTE.finditer(tag) if found[1] in names) if names else iter(())
 
 
 def _count(element: Element) -> int:
-    """How many characters an element stands for."""
+    """Return the number of characters that an element represents."""
     count = element.attributes.get("text:c", "1")
     return min(int(count), 100) if count.isascii() and count.isdecimal() else 1
 
 
 def _joined(pieces: Sequence[Piece]) -> list[Piece]:
-    """Pieces with strings that follow each other in one."""
+    """Merge adjacent strings in a sequence of pieces."""
     found: list[Piece] = []
     waiting: list[str] = []
     for piece in pieces:

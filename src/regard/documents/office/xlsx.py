@@ -1,6 +1,7 @@
-"""Workbooks (.xlsx) <-> texts: cells, comments, headers and footers, drawings, charts.
+"""Reader and writer of workbooks (.xlsx): cells, comments, headers and footers, drawings, charts.
 
-Formulas and their results, sheets' names and hidden sheets stay, and so do the headers of tables, which formulas name.
+Formulas and their results, sheet names and hidden sheets stay, and so do the headers of tables, which formulas refer
+to.
 """
 
 import re
@@ -34,7 +35,7 @@ _VIEW = re.compile(r"(<(?:\w+:)?sheetView\b)((?:\s[^>]*?)?)(/?>)")
 
 @dataclass
 class Sheet:
-    """Where a worksheet is, and which cells name the columns of tables."""
+    """The path of a worksheet, and the cells that name the columns of tables."""
 
     part: str
     hidden: bool = False
@@ -43,7 +44,7 @@ class Sheet:
 
 
 def read(content: bytes, name: str, languages: Languages) -> Document:
-    """A workbook taken apart."""
+    """Read a workbook."""
     package = checked(Package(content, name))
     kinds = types(package)
     kept: Counter[str] = Counter()
@@ -64,7 +65,7 @@ def read(content: bytes, name: str, languages: Languages) -> Document:
 def cell_parts(
     package: Package, kinds: dict[str, str], found: list[Sheet], kept: Counter[str]
 ) -> list[tuple[Source, Part]]:
-    """The shared strings, if there are any, and the sheets that are seen."""
+    """Return the shared strings, if there are any, and the visible sheets."""
     shared = replace(CELLS, special={"s:si": _shared(untouched(package, found), kept)})
     parts = [walked(package, part, shared, kept) for part, kind in kinds.items() if kind == "sharedStrings"]
     for sheet in found:
@@ -75,7 +76,7 @@ def cell_parts(
 
 
 def _cell(sheet: Sheet) -> Callable[[Walk, Element], Iterator[Piece]]:
-    """Cells whose strings stand in them. What a formula says stays, and so does the header of a table."""
+    """Return a function for cells with inline strings. Results of formulas stay, and so do the headers of tables."""
 
     def pieces(walk: Walk, element: Element) -> Iterator[Piece]:
         if element.first("s:f") is not None:
@@ -101,7 +102,7 @@ def _from_the_right(text: str) -> str:
 
 
 def related(package: Package, part: str) -> dict[str, tuple[str, str]]:
-    """The parts that a part names: by the name it uses, their kind and where they are."""
+    """Return the parts that a part refers to: by relationship id, their type and path."""
     rels = join(dirname(part), "_rels", f"{part.rpartition('/')[2]}.rels")
     if rels not in package:
         return {}
@@ -129,7 +130,7 @@ def sheets(package: Package, kinds: dict[str, str]) -> list[Sheet]:
 
 
 def cell(reference: str) -> tuple[int, int] | None:
-    """A cell's row and column, from 1: B3 -> (3, 2)."""
+    """Return a cell's row and column, from 1: B3 -> (3, 2)."""
     found = _REFERENCE.fullmatch(reference)
     return (int(found[2]), column_number(found[1])) if found else None
 
@@ -163,14 +164,14 @@ def _headers(package: Package, part: str) -> set[tuple[int, int]]:
 
 
 def shared_number(element: Element) -> int | None:
-    """Which shared string a cell shows."""
+    """Return the index of the shared string that a cell shows."""
     value = element.first("s:v") if element.attributes.get("t") == "s" else None
     digits = value.text.strip() if value is not None else ""
     return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 10 else None
 
 
 def untouched(package: Package, found: list[Sheet]) -> dict[int, str]:
-    """The shared strings that stay, and why."""
+    """Return the shared strings that stay, with the reason."""
     headers: set[int] = set()
     hidden: set[int] = set()
     shown: set[int] = set()
@@ -191,7 +192,7 @@ def untouched(package: Package, found: list[Sheet]) -> dict[int, str]:
 
 
 def _shared(stay: dict[int, str], kept: Counter[str]) -> Callable[[Walk, Element], Iterator[Piece]]:
-    """Shared strings, which are numbered from 0."""
+    """Return a function for shared strings, which are numbered from 0."""
     count = -1
 
     def pieces(walk: Walk, element: Element) -> Iterator[Piece]:
@@ -207,7 +208,7 @@ def _shared(stay: dict[int, str], kept: Counter[str]) -> Callable[[Walk, Element
 
 
 def _line(walk: Walk, element: Element) -> Iterator[Piece]:
-    """A header or footer, whose codes begin with &."""
+    """Yield a header or footer, whose codes begin with &."""
     text = element.text
     yield walk.source.raw(element.start, element.inner)
     items: list[Item] = []

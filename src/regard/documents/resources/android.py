@@ -1,4 +1,4 @@
-"""Android's messages (strings.xml) <-> texts: strings, arrays and plurals. Names and what is marked stay."""
+"""Android's messages (strings.xml): strings, arrays and plurals. Names and untranslatable entries stay."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _SPELT = str.maketrans({"\\": "\\\\", "'": "\\'", '"': '\\"', "\n": "\\n"})
 
 
 def read(content: bytes, name: str, languages: Languages) -> Document:
-    """A file taken apart. Of all that is XML, only Android's resources are read."""
+    """Read a file. Of all XML files, only Android's resources are read."""
     source = Source(content, name)
     root = source.elements()[0]
     if root.name != "resources":
@@ -74,7 +74,7 @@ def _string(walk: Walk, element: Element) -> Iterator[Piece]:
 
 
 def _marked(walk: Walk, element: Element) -> Iterator[Item]:
-    """A string with elements in it: <b>, and <xliff:g> around what stays."""
+    """Yield the items of a string with elements in it: <b>, and <xliff:g> around what stays."""
     for child in element.children:
         if isinstance(child, Text):
             yield from _texts(walk.raw(child))

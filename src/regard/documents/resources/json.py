@@ -1,4 +1,4 @@
-"""Messages in JSON (.json) <-> texts: strings that are values. Keys, numbers and the layout stay."""
+"""Reader and writer of messages in JSON (.json): strings that are values. Keys, numbers and the layout stay."""
 
 import json
 import re
@@ -18,7 +18,7 @@ _LONE = re.compile("[\ud800-\udfff]")
 
 
 def read(content: bytes, name: str, languages: Languages) -> Document:
-    """A file taken apart."""
+    """Read a file."""
     text, mark, encoding = decoded(content, name)
     try:
         json.loads(text)
@@ -31,7 +31,7 @@ def read(content: bytes, name: str, languages: Languages) -> Document:
 
 
 def _spelling(text: str) -> Spelling:
-    escaped = text.isascii() and "\\u" in text  # then so is what we write
+    escaped = text.isascii() and "\\u" in text  # then the output is escaped, too
 
     def written(said: str) -> str:
         return json.dumps(_LONE.sub("\ufffd", said), ensure_ascii=escaped)[1:-1]
@@ -47,7 +47,7 @@ def _meaning(unit: str) -> str:
 
 
 def _pieces(text: str, spelling: Spelling, kept: Counter[str]) -> Iterator[Piece]:
-    """Every string that no colon follows. A key that begins with @ describes another, as in .arb: its value stays."""
+    """Yield every string without a colon after it; the value of a key with @, a description in .arb, stays."""
     at = described = 0
     for found in _STRING.finditer(text):
         if found.start() < described:

@@ -1,4 +1,4 @@
-"""A message of a program, as resource files have them: a line of it is a text, and its placeholders stay."""
+"""Messages of programs, as in resource files: each line is a text, and placeholders stay."""
 
 import re
 from bisect import bisect_left
@@ -11,7 +11,7 @@ from regard.documents.segment import Item, Piece, divided
 
 _OWN = re.compile(r"\{\{[^{}\n]*\}\}|%\{[^{}\n]*\}|\$t\([^()\n]*\)|@:\([^()\n]*\)|@:[\w.]+|<[^<>\n]*/>")
 _ICU = re.compile(r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal|choice)\s*,")
-_NO_TEXT = re.compile(  # addresses, names of files, colours, keys of other messages
+_NO_TEXT = re.compile(  # addresses, file names, colours, keys of other messages
     r"\s*(?:[a-z][a-z0-9+.-]*://\S*|mailto:\S+|[^\s@]+@[^\s@]+\.\w+|[\w.-]*(?:/[\w.-]+)+/?|[\w-]+\.[a-z][a-z0-9]{1,4}"
     r"|\#[0-9a-fA-F]{3,8}|@[\w:]+/[\w.]+|[a-z0-9]+(?:_[a-z0-9]+)+|[A-Z0-9]+(?:_[A-Z0-9]+)+)\s*"
 )
@@ -19,7 +19,7 @@ _NO_TEXT = re.compile(  # addresses, names of files, colours, keys of other mess
 
 @dataclass(frozen=True)
 class Spelling:
-    """How a format spells: a pattern for one character in the file, what that means, and how a text is written."""
+    """A format's escapes: a pattern for one character in the file, its decoding, and the encoding of a text."""
 
     unit: re.Pattern[str]
     meaning: Callable[[str], str]
@@ -27,7 +27,7 @@ class Spelling:
 
 
 def message(raw: str, spelling: Spelling, kept: Counter[str]) -> Iterator[Piece]:
-    """A message as pieces, by lines. What is no text, or has forms for numbers inside it, stays."""
+    """Yield a message as pieces, by lines; one that is not text, or has plural forms inside it, stays."""
     text, places = _read(raw, spelling)
     if _ICU.search(text):
         kept["message with plural or select forms"] += 1
@@ -40,7 +40,7 @@ def message(raw: str, spelling: Spelling, kept: Counter[str]) -> Iterator[Piece]
 
 
 def _read(raw: str, spelling: Spelling) -> tuple[str, list[int]]:
-    """What a message says, and where in the file each character of it begins; the last is the end."""
+    """Return a message's text, and the offset in the file of each character of it; the last is the end."""
     texts: list[str] = []
     places: list[int] = []
     for found in spelling.unit.finditer(raw):
@@ -70,7 +70,7 @@ def _items(raw: str, text: str, places: list[int], start: int, end: int) -> Iter
 
 
 def placeholders(text: str, start: int, end: int) -> Iterator[tuple[int, int, str, str]]:
-    """Where placeholders stand in a text, what kind of mark each is, and the name of a tag."""
+    """Yield the positions of placeholders in a text, the kind of mark of each, and the name of a tag."""
     own = [found.span() for found in _OWN.finditer(text, start, end)]
     starts = [begin for begin, _ in own]
     found = [(begin, stop, "word", "") for begin, stop in own]

@@ -1,4 +1,4 @@
-"""Java's messages (.properties) <-> texts: values. Keys, comments and the layout stay."""
+"""Reader and writer of Java's messages (.properties): values. Keys, comments and the layout stay."""
 
 import re
 from collections import Counter
@@ -9,7 +9,7 @@ from regard.documents.resources.message import Spelling, message
 from regard.documents.resources.text_file import decoded, document
 from regard.documents.segment import Piece
 
-_LINE = re.compile(  # a key, what divides it from its value, and the value, over all its lines
+_LINE = re.compile(  # a key, the separator, and the value, over all its lines
     r"""^[ \t\f]*+(?![#!\r\n])((?:[^\\=:\s]|\\(?:\r\n|.))++)([ \t\f]*+[=:]?[ \t\f]*+)((?:[^\\\r\n]|\\(?:\r\n|.))*+)""",
     re.MULTILINE | re.DOTALL,
 )
@@ -21,9 +21,9 @@ _FORMAT = re.compile(r"\{\d")
 
 
 def read(content: bytes, name: str, languages: Languages) -> Document:
-    """A file taken apart. One that is not UTF-8 is Latin-1, as it was before Java 9."""
+    """Read a file. One that is not UTF-8 is Latin-1, as it was before Java 9."""
     text, mark, encoding = decoded(content, name, "latin-1")
-    escaped = text.isascii() or encoding == "latin-1"  # readable for old programs and new
+    escaped = text.isascii() or encoding == "latin-1"  # readable by old programs and new
     kept: Counter[str] = Counter()
     return document(name, _pieces(text, escaped, kept), mark, encoding, kept)
 
@@ -38,7 +38,7 @@ def _pieces(text: str, escaped: bool, kept: Counter[str]) -> Iterator[Piece]:
 
 
 def _spelling(escaped: bool, *, quoted: bool) -> Spelling:
-    """`quoted`: it is a format with arguments, in which an apostrophe is written twice."""
+    """Return the escapes; `quoted`: the value is a format with arguments, in which an apostrophe is doubled."""
 
     def written(said: str) -> str:
         said = "".join(_SPELT.get(sign, sign) for sign in (said.replace("'", "''") if quoted else said))

@@ -1,4 +1,4 @@
-""".NET's messages (.resx) <-> texts: values of strings. Names, comments, and resources of other types stay."""
+""".NET's messages (.resx): values of strings. Names, comments, and resources of other types stay."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ SPELLING = Spelling(UNIT, meaning, escape)
 
 
 def read(content: bytes, name: str, languages: Languages) -> Document:
-    """A file taken apart."""
+    """Read a file."""
     source = Source(content, name)
     if source.elements()[0].name != "root":
         raise UserError(f"{name}: is not a .NET resource file, whose root is <root>; check what it is")
@@ -22,7 +22,7 @@ def read(content: bytes, name: str, languages: Languages) -> Document:
 
 
 def _data(walk: Walk, element: Element) -> Iterator[Piece]:
-    """An entry. Those of a type, and a designer's own, whose names begin with >>, are no texts."""
+    """Yield an entry. Those with a type, and a designer's own, whose names begin with >>, are not texts."""
     given, value = element.attributes, element.first("value")
     raw = plain(walk, value) if value is not None else None
     if raw is None or value is None or "type" in given or "mimetype" in given or given.get("name", "").startswith(">>"):

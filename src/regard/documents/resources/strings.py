@@ -1,4 +1,4 @@
-"""Apple's messages (.strings) <-> texts: values. Keys, comments and the layout stay."""
+"""Reader and writer of Apple's messages (.strings): values. Keys, comments and the layout stay."""
 
 import re
 from collections import Counter
@@ -21,7 +21,7 @@ _SPELT = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r"
 
 
 def read(content: bytes, name: str, languages: Languages) -> Document:
-    """A file taken apart."""
+    """Read a file."""
     text, mark, encoding = decoded(content, name)
     if text.startswith("bplist"):
         raise UserError(f"{name}: is in Apple's binary form; convert it with `plutil -convert xml1` or take the source")

@@ -1,4 +1,4 @@
-"""A resource file that is text: its encoding, in and out."""
+"""Encodings of resource files that are text."""
 
 import codecs
 from collections import Counter
@@ -12,7 +12,7 @@ MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs
 
 
 def decoded(content: bytes, name: str, *others: str) -> tuple[str, bytes, str]:
-    """A file's text, the mark that it began with, and its encoding: UTF-8 or, with a mark, UTF-16, or one of others."""
+    """Return a file's text, its byte order mark, and its encoding: UTF-8 or, with a mark, UTF-16, or one of others."""
     mark, encoding = next(((mark, name) for mark, name in MARKS if content.startswith(mark)), (b"", "utf-8"))
     for attempt in (encoding, *([] if mark else others)):
         try:

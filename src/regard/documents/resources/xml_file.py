@@ -1,4 +1,4 @@
-"""A resource file that is XML: where its messages stand, and its encoding."""
+"""Messages and encodings of resource files that are XML."""
 
 import html
 import re
@@ -21,14 +21,14 @@ def meaning(unit: str) -> str:
 
 
 def document(source: Source, special: dict[str, Taken], name: str) -> Document:
-    """A document whose messages stand in some elements."""
+    """Return a document whose messages are in some elements."""
     kept: Counter[str] = Counter()
     part = Walk(source, Dialect(blocks=frozenset(), special=special), kept).part(name)
     return Document([part], lambda texts: source.encoded(texts[0]), kept)
 
 
 def plain(walk: Walk, element: Element) -> str | None:
-    """What an element without others in it has, as the file spells it; None for one with others or with CDATA."""
+    """Return the raw content of an element without children; None for one with children or with CDATA."""
     raw = walk.source.raw(element.inner, element.outer)
     simple = all(isinstance(child, Text) for child in element.children) and CDATA not in raw
     return raw if simple else None

@@ -1,4 +1,7 @@
-"""Messages in YAML (.yaml, .yml) <-> texts: strings that are values. Keys, comments, anchors and the layout stay."""
+"""Reader and writer of messages in YAML (.yaml, .yml): strings that are values.
+
+Keys, comments, anchors and the layout stay.
+"""
 
 import json
 import re
@@ -15,9 +18,9 @@ from regard.documents.segment import Item, Piece, Segment, divided
 from regard.errors import UserError
 
 LARGEST = 16 << 20  # characters
-DEEPEST = 100  # of brackets or dashes inside of each other; more take its parser long
+DEEPEST = 100  # of nested brackets or dashes; more are slow to parse
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_SAFE = re.compile(r"[^\W\d_][\w .,;!?()'/-]*[\w.!?)]|[^\W\d_]")  # what is a string without quotes, wherever it stands
+_SAFE = re.compile(r"[^\W\d_][\w .,;!?()'/-]*[\w.!?)]|[^\W\d_]")  # a string without quotes in any context
 _PLAIN = re.compile(r"[ \t]*+\r?\n[ \t]*+(?:\r?\n[ \t]*+)*+|.", re.DOTALL)
 _SINGLE = re.compile(rf"''|{_PLAIN.pattern}", re.DOTALL)
 _DOUBLE = re.compile(
@@ -33,7 +36,7 @@ _UNPRINTABLE = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\u
 
 
 def read(content: bytes, name: str, languages: Languages) -> Document:
-    """A file taken apart."""
+    """Read a file."""
     text, mark, encoding = decoded(content, name)
     if len(text) > LARGEST:
         raise UserError(f"{name}: {len(text):,} characters, but YAML may have {LARGEST:,}; divide it")
@@ -52,7 +55,7 @@ def read(content: bytes, name: str, languages: Languages) -> Document:
 
 
 def _depth(text: str) -> int:
-    """How deep brackets stand in each other, wherever they stand."""
+    """Return the maximum depth of brackets, inside strings, too."""
     deepest = depth = 0
     for sign in re.findall(r"[\[\]{}]", text):
         depth = depth + 1 if sign in "[{" else max(0, depth - 1)
@@ -61,7 +64,7 @@ def _depth(text: str) -> int:
 
 
 def _pieces(text: str, kept: Counter[str]) -> Iterator[Piece]:
-    for _ in yaml.parse(text, Loader=LOADER):  # a file that is no YAML is refused whole
+    for _ in yaml.parse(text, Loader=LOADER):  # a file that is not YAML is rejected as a whole
         pass
     resolver = yaml.SafeLoader("")
     key = tagged = False
@@ -100,7 +103,7 @@ def _scalar(raw: str, token: yaml.ScalarToken, *, flow: bool, kept: Counter[str]
 
 
 def _plain(raw: str, flow: bool, kept: Counter[str]) -> Iterator[Piece]:
-    """A string without quotes: what is written in its place has them if it must."""
+    """Yield a string without quotes; its translation gets quotes if it needs them."""
     pieces = list(message(raw, Spelling(_PLAIN, _folded, str), kept))
     at = next((number for number, piece in enumerate(pieces) if isinstance(piece, Segment)), None)
     if at is None:
@@ -114,7 +117,7 @@ def _plain(raw: str, flow: bool, kept: Counter[str]) -> Iterator[Piece]:
 
 
 def _block(raw: str, *, folded: bool) -> Iterator[Piece]:
-    """Lines below a sign | or >. In the second, those that follow each other are one text."""
+    """Yield the lines of a block scalar | or >. In the second, consecutive lines are one text."""
     header = _HEADER.match(raw)
     if header is None:
         yield raw
@@ -139,7 +142,7 @@ def _printable(text: str) -> str:
 
 
 def _folded(unit: str) -> str:
-    """A single break is a space; of several, one is none."""
+    """Fold line breaks: a single one is a space; of several, the first is dropped."""
     return ("\n" * (unit.count("\n") - 1) or " ") if "\n" in unit else unit
 
 
@@ -167,7 +170,7 @@ def _quoted(text: str) -> str:
 
 
 def _bare(text: str, *, flow: bool) -> str:
-    """A string without quotes if it stays one, else with."""
+    """Return a string without quotes if it remains a string, else with quotes."""
     safe = _SAFE.fullmatch(text) and not (flow and "," in text)
     if safe and yaml.SafeLoader("").resolve(yaml.ScalarNode, text, (True, False)).endswith(":str"):
         return text

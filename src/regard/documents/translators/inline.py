@@ -1,4 +1,4 @@
-"""The codes inside of a translator's segment <-> marks."""
+"""Conversion between the inline codes of a translator's segment and marks."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,19 +10,19 @@ from regard.documents.segment import Item, Piece, divided
 
 @dataclass(frozen=True)
 class Codes:
-    """What the elements inside of a segment are, by name."""
+    """The roles of the elements inside a segment, by name."""
 
     pairs: frozenset[str]
-    """Those with text in them."""
+    """Elements that contain text."""
     opening: Mapping[str, str] = field(default_factory=dict)
-    """Those that stand for the beginning of something, and the attribute that its end names."""
+    """Elements that represent the beginning of something, and the attribute that its end names."""
     closing: Mapping[str, str] = field(default_factory=dict)
     words: frozenset[str] = frozenset()
-    """Those that stand for a word; others stand between words."""
+    """Elements that represent a word; others are between words."""
 
 
 def content(walk: Walk, element: Element, codes: Codes) -> Iterator[Piece]:
-    """What a segment says, with its codes."""
+    """Yield a segment's text with its codes."""
     yield from divided(list(_items(walk, element, codes)), escape)
 
 
@@ -52,6 +52,6 @@ def _code(raw: str, element: Element, codes: Codes) -> Item:
 
 
 def with_attributes(tag: str, given: Mapping[str, str]) -> str:
-    """A start tag with attributes that it does not have."""
+    """Return a start tag with the attributes added that it lacks."""
     end = "/>" if tag.endswith("/>") else ">"
     return tag.removesuffix(end).rstrip() + "".join(f' {name}="{value}"' for name, value in given.items()) + end

@@ -1,4 +1,4 @@
-"""Translation memories (.tmx) <-> texts: units that have the source's language and lack the target's."""
+"""Reader and writer of translation memories (.tmx): units with the source language but without the target's."""
 
 from collections.abc import Callable, Iterator
 
@@ -17,7 +17,7 @@ CODES = Codes(
 
 
 def read(content: bytes, name: str, languages: Languages) -> Document:
-    """A memory taken apart."""
+    """Read a translation memory."""
     source = Source(content, name)
     heads = source.elements("header")
     if not heads or source.elements()[0].name != "tmx":

@@ -1,7 +1,7 @@
-"""XLIFF 1.2 and 2.x (.xliff, .xlf) <-> texts: sources without a target. What has a translation stays.
+"""Reader and writer of XLIFF 1.2 and 2.x (.xliff, .xlf): sources without a target. Existing translations stay.
 
-A target that is filled says so: state="needs-review-translation" and state-qualifier="mt-suggestion" in 1.2,
-state="translated" in 2.x.
+A new target is marked: state="needs-review-translation" and state-qualifier="mt-suggestion" in 1.2, state="translated"
+in 2.x.
 """
 
 import re
@@ -33,7 +33,7 @@ _ATTRIBUTE = r"""\s{}=(?:"[^"]*"|'[^']*')"""
 
 
 def read(content: bytes, name: str, languages: Languages) -> Document:
-    """A file taken apart."""
+    """Read a file."""
     source = Source(content, name)
     roots = source.elements("x1:xliff", "x2:xliff")
     if not roots:
@@ -101,7 +101,7 @@ def _unit(walk: Walk, unit: Element, translated: bool) -> Iterator[Piece]:
 
 
 def _segments(walk: Walk, element: Element) -> list[Piece]:
-    """A source that is cut into segments: <mrk mtype="seg">."""
+    """Return the pieces of a source that is divided into segments: <mrk mtype="seg">."""
     pieces: list[Piece] = []
     for child in element.children:
         if isinstance(child, Element) and child.name == "x1:mrk" and child.inner < child.end:
@@ -141,7 +141,7 @@ def _filled(
     inside: Sequence[Piece],
     state: dict[str, str],
 ) -> Iterator[Piece]:
-    """A unit with its target written, in the place of an empty one or behind the source."""
+    """Yield a unit with its target written, in place of an empty one or after the source."""
     raw = walk.source.raw
     if target is None:
         yield raw(unit.start, after.end)
