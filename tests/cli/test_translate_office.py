@@ -89,3 +89,30 @@ def test_from_python(folder: Path, translator: Translator, tmp_path: Path) -> No
     again = regard.translate_file(path, model=translator, out=tmp_path / "b.docx")
     assert again == report
     assert members((tmp_path / "b.docx").read_bytes()) == members((tmp_path / "a.de.docx").read_bytes())
+
+
+def test_only_sentences_with_formatting_are_aligned(translator: Translator) -> None:
+    """The text is that of the whole paragraph, and so are the pairs of the sentences that have marks."""
+    from regard.documents.html import pieces
+    from regard.documents.segment import segments
+    from regard.translate.document import sentence_count, translations
+    from regard.translate.translator import Options
+
+    found = segments(
+        pieces("<p>The man sees trees. The <b>old woman</b> sees the garden. The girl. </p><p>The man.</p>")
+    )
+    asked: list[str] = []
+    attention = translator.attention
+    translator.attention = lambda source, target, layer: (asked.append("x"), attention(source, target, layer))[1]
+    try:
+        done = translations(translator, found, Options())
+    finally:
+        translator.attention = attention
+    whole = translator.window([found[0].text], Options(alignment=True))[0]
+    assert (len(asked), sentence_count(found)) == (1, 4)
+    assert [one.text for one in done] == [whole.text, translator.translate("The man.")]
+    first, second, _ = (len(sentence.outputs[0].text.split()) for sentence in whole.sentences)
+    if whole.pairs is not None:
+        expected = tuple(pair for pair in whole.pairs if first <= pair[1] < first + second)
+        assert done[0].pairs == expected
+    assert done[1].pairs is None

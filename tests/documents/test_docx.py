@@ -81,6 +81,14 @@ def test_a_link_is_never_lost() -> None:
     assert "<w:u/></w:rPr><w:t>THIS PAGE</w:t></w:r></w:hyperlink>" in found
 
 
+def test_a_link_keeps_its_formatting_though_that_of_the_words_before_it_is_lost() -> None:
+    link = f'<w:hyperlink r:id="x" xmlns:r="u">{runs(("<w:b/>", "page"))}</w:hyperlink>'
+    content = word(f"<w:p>{runs(('', 'You should now see '), ('<w:b/>', 'the '))}{link}</w:p>")
+    found = body(translated(content, "a.docx", lambda _: Translated("Sie sollten jetzt die Seite sehen")))
+    outside, _, inside = found.partition("<w:hyperlink")
+    assert "<w:b/>" in inside and "<w:b/>" not in outside
+
+
 def test_fields_stay_but_for_what_contents_and_links_show() -> None:
     content = word(
         f"<w:p>{runs(('', 'On page '))}{field('PAGEREF _x', '7 pages')}{runs(('', ' of it'))}</w:p>"

@@ -193,3 +193,7 @@ def test_ten_thousand_mutants() -> None:
 def test_types_of_no_parts() -> None:
     assert texts(zipped({"[Content_Types].xml": TYPES.format("")}), "a.docx") == []
     refused(zipped({"a": ""}), "a.docx", r"has no \[Content_Types\].xml")
+
+
+def test_a_zero_in_a_text() -> None:
+    assert translated(b"some\x001\x00 words\n", "a.txt") == b"some\x001\x00 words\n"

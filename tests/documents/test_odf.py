@@ -138,6 +138,8 @@ def test_signed_and_encrypted_documents_are_refused() -> None:
     )
     with pytest.raises(UserError, match="is encrypted"):
         texts(zipped({**given, "META-INF/manifest.xml": manifest}), "a.odt")
+    odd = zipped({**given, "META-INF/manifest.xml": "<manifest:manifest>no namespace, as in old templates"})
+    assert texts(odd, "a.odt") == ["Words"]
     with pytest.raises(UserError, match=r"has no content.xml"):
         texts(zipped({"mimetype": "x"}), "a.odt")
 

@@ -213,3 +213,8 @@ def test_no_text_in_the_log(served: Running, caplog: pytest.LogCaptureFixture) -
     assert "POST /translate 200" in caplog.text
     assert "geheim" not in caplog.text
     assert "geheim" not in served.get("/metrics").content.decode()
+
+
+def test_a_client_that_sends_all_before_it_reads_gets_the_answer(served: Running) -> None:
+    answer = served.ask("POST", "/translate", SPACE * 24, **{"Content-Type": "application/json"})
+    assert (answer.status, answer.headers["connection"]) == (413, "close")

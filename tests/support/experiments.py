@@ -66,7 +66,8 @@ def watched() -> Watched:
 
 def kill_at(moment: Path, code: str, *arguments: str) -> None:
     """Run a program until a file of its is there, and kill it."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
+    path = os.pathsep.join([str(Path(__file__).parents[2]), *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
     process = subprocess.Popen([sys.executable, "-c", code, *arguments], env=environment)
     deadline = time.monotonic() + 300
     while process.poll() is None and not moment.exists() and time.monotonic() < deadline:

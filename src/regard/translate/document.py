@@ -11,10 +11,12 @@ from regard.documents.translate import LARGEST, Report, Result, translate_docume
 from regard.errors import UserError
 from regard.files import check_place, disk_mistakes, write_bytes
 from regard.translate.load import load
-from regard.translate.sentences import split
+from regard.translate.sentences import Split, split, whole
+from regard.translate.translation import Sentence, Translation
 from regard.translate.translator import DEFAULTS, Options, Translator, windows
 
 Progress = Callable[[int], None]
+"""Is told how many more sentences are done."""
 
 
 def translate_file(
@@ -74,28 +76,61 @@ def translated(
 
 def sentence_count(segments: Sequence[Segment]) -> int:
     """Count the sentences to translate; equal ones are translated once."""
-    groups = ([segment.text for segment in segments if segment.aligned == wanted] for wanted in (False, True))
+    asked = [one for segment in segments for one in _asked(segment, split(segment.text))]
+    groups = ([text for text, wanted in asked if wanted == aligned] for aligned in (False, True))
     return sum(len({part.text for text in texts for part in split(text).parts}) for texts in groups)
 
 
 def translations(
     translator: Translator, segments: Sequence[Segment], options: Options, progress: Progress | None = None
 ) -> list[Translated]:
-    """Return a translation for each segment; only those with marks get an alignment, which takes time."""
+    """Return a translation for each segment; only sentences with marks get an alignment, which takes time."""
+    cut = split if options.split else whole
+    divided = [cut(segment.text) for segment in segments]
+    asked = [_asked(segment, parts) for segment, parts in zip(segments, divided, strict=True)]
     aligned = replace(options, alignment=True) if translator.has_weights else options
     streams = {
         wanted: _stream(
             translator,
-            [segment.text for segment in segments if segment.aligned == wanted],
+            [text for some in asked for text, this in some if this == wanted],
             aligned if wanted else options,
             progress or (lambda _: None),
         )
         for wanted in (False, True)
     }
-    return [next(streams[segment.aligned]) for segment in segments]
+    found = []
+    for segment, parts, some in zip(segments, divided, asked, strict=True):
+        done = [next(streams[wanted]) for _, wanted in some]
+        one = done[0] if len(done) == 1 else _joined(segment.text, parts, done)
+        found.append(Translated(one.text, one.pairs))
+    return found
 
 
-def _stream(translator: Translator, texts: Sequence[str], options: Options, progress: Progress) -> Iterator[Translated]:
+def _asked(segment: Segment, parts: Split) -> list[tuple[str, bool]]:
+    """The texts that a segment is translated as, and whether each needs an alignment: its sentences if some do."""
+    if not segment.aligned or len(parts.parts) < 2:
+        return [(segment.text, segment.aligned)]
+    marks = [mark for mark in segment.marks if mark.kind != "break"]
+    found: list[tuple[str, bool]] = []
+    at = len(parts.before)
+    for part in parts.parts:
+        end = at + len(part.text)
+        found.append((part.text, any(mark.start <= end and at <= mark.end for mark in marks)))
+        at = end + len(part.after)
+    return found
+
+
+def _joined(text: str, parts: Split, done: Sequence[Translation]) -> Translation:
+    """The translations of a text's sentences as one."""
+    sentences: list[Sentence] = []
+    for part, one in zip(parts.parts, done, strict=True):
+        *others, last = one.sentences
+        sentences += [*others, replace(last, after=last.after + part.after)]
+    return Translation(text, parts.before, tuple(sentences))
+
+
+def _stream(
+    translator: Translator, texts: Sequence[str], options: Options, progress: Progress
+) -> Iterator[Translation]:
     for window in windows(texts):
-        for translation in translator.window(window, options, progress):
-            yield Translated(translation.text, translation.pairs)
+        yield from translator.window(window, options, progress)
