@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.engines.test_ctranslate2_engine import SEARCHES, sources
 from tests.engines.native.conftest import Pair
+from tests.engines.test_ctranslate2_engine import SEARCHES, sources
 
 from regard.engines.native.library import MESSAGE, Config, Tensor, library
 from regard.engines.native.native_engine import NativeEngine

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.engines.test_ctranslate2_engine import SEARCHES, same, sources
 from tests.engines.native.conftest import Pair
 from tests.engines.native.twin import Twin
+from tests.engines.test_ctranslate2_engine import SEARCHES, same, sources
 from tests.support.models import banning
 
 from regard.config.decode import DecodeConfig

@@ -77,7 +77,7 @@ class NativeEngine:
     def cross_attention(self, source: Sequence[int], target: Sequence[int], layer: int | None = None) -> Array:
         """How much each target token was drawn from each source token and, last, from EOS: T, S + 1.
 
-        As regard.translate.alignment.cross_attention has it: the mean of the heads, by default of the last layer but one.
+        Like regard.translate.alignment.cross_attention: the mean of the heads, by default of the last layer but one.
         """
         layers = self.config.decoder_layers
         chosen = max(0, layers - 2) if layer is None else layer % layers
