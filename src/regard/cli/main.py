@@ -76,7 +76,7 @@ def options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
     ] = False,
 ) -> None:
-    """What stands before the sub-command."""
+    """Handle the options before the sub-command."""
 
 
 def main() -> None:
