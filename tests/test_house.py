@@ -133,7 +133,6 @@ def test_readmes_and_architecture_have_the_same_rooms() -> None:
     assert mapped("README.md") == mapped("README.ko.md") == described() >= {"model", "model/kernels", "demo", "cli"}
 
 
-@pytest.mark.xfail(strict=True, reason="the documentation shows the rooms that the next change makes")
 def test_the_rooms_of_the_documentation_are_those_of_the_house() -> None:
     assert mapped("README.md") == rooms()
 

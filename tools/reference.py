@@ -102,8 +102,9 @@ def _sections(schema: Schema, title: str, used: str) -> list[str]:
     for key, one in schema["properties"].items():
         for reference in _references(one):
             inner = definitions[reference]
-            kind = inner["properties"].get("architecture", {}).get("const")
-            parts.append(f"### `[{key}]`" + (f" of a {kind} model" if kind else ""))
+            kind, mixing = (inner["properties"].get(name, {}).get("const") for name in ("architecture", "mixing"))
+            with_mixing = f' with `mixing = "{mixing}"`' if mixing else ""
+            parts.append(f"### `[{key}]`" + (f" of a {kind} model{with_mixing}" if kind else ""))
             parts += [_escape(inner.get("description", "")), _keys(inner["properties"])]
     return parts
 

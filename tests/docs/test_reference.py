@@ -45,9 +45,16 @@ def test_every_command_and_option_is_there(reference: Any) -> None:
 def keys(kind: type[Frozen]) -> list[str]:
     found: list[str] = []
     for name, field in kind.model_fields.items():
-        inner = field.annotation
-        found += keys(inner) if isinstance(inner, type) and issubclass(inner, Frozen) else [name]
+        inner = [one for one in classes(field.annotation) if issubclass(one, Frozen)]
+        found += [key for one in inner for key in keys(one)] if inner else [name]
     return found
+
+
+def classes(annotation: Any) -> list[type]:
+    """The classes of an annotation: itself, or those of a union's members."""
+    if isinstance(annotation, type):
+        return [annotation]
+    return [one for part in getattr(annotation, "__args__", ()) for one in classes(part)]
 
 
 def test_every_key_is_there_with_its_default_and_meaning(reference: Any) -> None:

@@ -1,4 +1,4 @@
-"""`regard average`: the mean of a run's last checkpoints, or its best one, as a model."""
+"""`regard average`: write the mean of a run's last checkpoints, or its best one, as a model."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`regard corpora`: public corpora by name; `regard corpora get`: one of them, downloaded."""
+"""`regard corpora`: list public corpora; `regard corpora get`: download one."""
 
 import json
 from pathlib import Path

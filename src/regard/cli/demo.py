@@ -1,4 +1,4 @@
-"""`regard demo`: a first look. Trains a small model from nothing on dates as people write them; makes a page of it."""
+"""`regard demo`: train a small model on dates from scratch, and write a report."""
 
 import json
 import sys
@@ -44,7 +44,7 @@ def demo(
 
 
 def _learn(out: Path, steps: int, started: float, *, say: bool) -> dict[str, Any]:
-    """Train, examine, write the report; returns the figures."""
+    """Train, test and write the report; return the figures."""
     from regard.demo import dates
     from regard.demo.lesson import answers, by_language, curves, drawn, exact_match, learn
     from regard.demo.report import Findings, page
@@ -107,7 +107,7 @@ def _tell(
 
 @contextmanager
 def _watch(steps: int) -> "Iterator[Observer]":
-    """A bar with loss and exact match on a terminal; elsewhere a line whenever they are measured."""
+    """Show loss and exact match: a progress bar on a terminal, elsewhere a line for each measurement."""
     if not sys.stderr.isatty():
         yield _Watcher(steps)
         return
@@ -120,7 +120,7 @@ def _watch(steps: int) -> "Iterator[Observer]":
 
 
 class _Watcher:
-    """Loss and exact match, as they come."""
+    """An observer that displays loss and exact match."""
 
     def __init__(self, steps: int, progress: "Progress | None" = None, task: "TaskID | None" = None) -> None:
         self.steps, self.progress, self.task = steps, progress, task

@@ -1,4 +1,4 @@
-"""A file with structure in, the same file in another language out: what `regard translate page.html` does."""
+"""Translate a document for `regard translate page.html`."""
 
 import sys
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ def translate_document(
     bilingual: bool,
     report: Path | None,
 ) -> None:
-    """Translate a file to where `out` says, else beside it; it is there whole or not at all."""
+    """Translate a file to `out`, or beside the source; the output is written atomically."""
     from regard.files import check_place, disk_mistakes, write_bytes, write_json
     from regard.translate.document import place_for, translated
 

@@ -1,4 +1,4 @@
-"""`regard evaluate`: how good translations are, with the settings of every figure beside it."""
+"""`regard evaluate`: measure translations or parses; every figure has its settings beside it."""
 
 import json
 from pathlib import Path
@@ -80,7 +80,7 @@ def evaluate(
         raise UserError("give either --model with --source, or --hypothesis; one of them is what is measured")
     if model and source is None:
         raise UserError("--source is missing; name the file to translate")
-    metric(tokens)  # a mistake is told before the work is done
+    metric(tokens)  # report a user's mistake before any work
     if out is not None:
         check_place(out)
     names = [*reference, *filter(None, (source, hypothesis, baseline))]
@@ -140,7 +140,7 @@ def _measure_parser(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Parse the sentences of right trees; the parses with the constraint go to `out`."""
+    """Parse the sentences of gold trees, and measure; the parses with the constraint go to `out`."""
     from regard.cli.progress import sentences_done
     from regard.data.lines import shown, text_lines
     from regard.evaluate.parser_report import measure_parser

@@ -134,7 +134,7 @@ def _warn(sentence: str) -> None:
 
 @contextmanager
 def _watch(title: str, steps: int, run: Path) -> "Iterator[Observer]":
-    """What `regard train` shows, under a line that says which of the runs it is."""
+    """Show the progress of `regard train` below a line with the name of the run."""
     from regard.cli.watch import watch
 
     typer.echo(title, err=True)

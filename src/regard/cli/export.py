@@ -1,4 +1,4 @@
-"""`regard export`: a saved model in another program's format, or in fewer bytes."""
+"""`regard export`: write a model in another program's format, or with quantized weights."""
 
 import json
 import sys
@@ -10,8 +10,8 @@ import typer
 if TYPE_CHECKING:
     from regard.evaluate.rounding import Sample
 
-MOST_LINES = 500  # of a text on which a loss is measured
-MOST_LOSS = 0.3  # BLEU that rounded weights may cost
+MOST_LINES = 500  # of the text on which the loss in BLEU is measured
+MOST_LOSS = 0.3  # BLEU points above which a warning is printed
 
 
 def export(
@@ -117,7 +117,7 @@ def _to_other(model: Path, out: Path, to: str) -> None:
 
 
 def _rounding(to: str, quantization: str | None) -> Any:
-    """How the weights of a format are rounded; None for one that has nothing to choose."""
+    """Return the quantization of a format; None for a format without a choice."""
     from regard.errors import UserError
 
     kinds = {"ctranslate2": ("float32", "int8", "int8_float32"), "regard": ("int8", "float16", "float32")}.get(to, ())
@@ -130,7 +130,7 @@ def _rounding(to: str, quantization: str | None) -> Any:
 def _cost(
     model: Path, to: str, quantization: str, text: "Sample | None", lines: int, *, asked: bool
 ) -> tuple[dict[str, Any], str]:
-    """What rounding costs in BLEU: as figures, and as a note for the card."""
+    """Measure the loss in BLEU by quantization; return figures, and a note for the model card."""
     from regard.evaluate.rounding import rounding_cost
     from regard.saved.saved_model import read_saved
 

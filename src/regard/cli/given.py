@@ -1,4 +1,4 @@
-"""What a command is given to work on: a text on the command line, a file of lines, or what comes through a pipe."""
+"""Input of a command: a text on the command line, a file of lines, or standard input."""
 
 import select
 import sys
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from regard.data.lines import Lines
 
-FILE_ENDINGS = (".gz", ".xz", ".zst", ".tsv", ".jsonl")  # of lines; others are documents
-FIRST_BYTES = 4096  # in which a file that is no text has a zero
-PATIENCE = 0.02  # seconds to wait for more lines before work begins on those that have come
+FILE_ENDINGS = (".gz", ".xz", ".zst", ".tsv", ".jsonl")  # endings of files of lines; others are documents
+FIRST_BYTES = 4096  # a binary file has a zero byte among these
+PATIENCE = 0.02  # seconds to wait for more lines before work starts on those that are there
 
 
 def windows(text: str | None) -> Iterator[list[str]]:
-    """Lines by as many as are worked on together: all that have come, up to a limit. A slow pipe need not wait."""
+    """Yield windows of lines: all that are available, up to a limit, so that a slow pipe is processed line by line."""
     from regard.data.lines import STANDARD_INPUT, Lines
     from regard.errors import UserError
     from regard.translate.translator import WINDOW_CHARACTERS, WINDOW_LINES
@@ -33,10 +33,10 @@ def windows(text: str | None) -> Iterator[list[str]]:
                 block = next(blocks)
             except StopIteration:
                 break
-            except UserError as error:  # told when the lines before it are done
+            except UserError as error:  # raised after the lines before it are done
                 failure = error
                 break
-            if not any(block):  # blank lines, of which a file may have millions
+            if not any(block):  # a file may have millions of blank lines
                 window += [""] * len(block)
                 block = []
             for line in block:
@@ -55,13 +55,13 @@ def windows(text: str | None) -> Iterator[list[str]]:
 
 
 def is_file(text: str) -> bool:
-    """Whether an argument names a file rather than being the text."""
+    """Return whether an argument is a file name rather than a text."""
     from regard.documents.translate import known
     from regard.errors import UserError
 
     try:
-        exists = text == "-" or (text != "" and Path(text).exists())  # "" would be this folder
-    except (OSError, ValueError):  # too long for a name, or with a NUL
+        exists = text == "-" or (text != "" and Path(text).exists())  # Path("") is the current folder
+    except (OSError, ValueError):  # too long for a file name, or contains NUL
         return False
     named = text.endswith(FILE_ENDINGS) or known(text)
     if not exists and named and not any(map(str.isspace, text)):
@@ -70,7 +70,7 @@ def is_file(text: str) -> bool:
 
 
 def is_lines(name: str) -> bool:
-    """Whether a file has lines to translate, by its ending or by its first bytes, and is no other program's."""
+    """Return whether a file is plain lines, by its ending or its first bytes, and not another program's format."""
     from regard.documents.translate import known
 
     if name == "-" or name.endswith(FILE_ENDINGS):
@@ -80,12 +80,12 @@ def is_lines(name: str) -> bool:
 
 
 def _more(lines: "Lines") -> bool:
-    """Whether more of the file is there, or comes at once; of one on a disk it always is."""
+    """Return whether more input is available now or within a moment; always true for a file on disk."""
     from regard.data.lines import STANDARD_INPUT
 
     if lines.name != STANDARD_INPUT:
         return True
     try:
         return bool(select.select([sys.stdin.buffer], [], [], PATIENCE)[0])
-    except (OSError, ValueError):  # not something that can be waited for
+    except (OSError, ValueError):  # not selectable
         return True

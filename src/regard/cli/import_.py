@@ -1,4 +1,4 @@
-"""`regard import`: another program's model as a model of ours."""
+"""`regard import`: convert another program's model to a regard model."""
 
 import json
 from pathlib import Path

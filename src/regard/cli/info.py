@@ -1,4 +1,4 @@
-"""`regard info`: which engines there are here, and which one `auto` takes."""
+"""`regard info`: print which engines are available, and which one `auto` uses."""
 
 import json
 import platform
@@ -49,7 +49,7 @@ def _native() -> dict[str, Any]:
 
 
 def _auto() -> dict[str, str]:
-    """What `auto` takes for a Transformer on a CPU that has no export in its folder."""
+    """Return the engine that `auto` uses for a Transformer on a CPU, without an export in its folder."""
     from regard.engines.native.choice import MEASURED, why_not_taken
     from regard.engines.native.library import isa
 

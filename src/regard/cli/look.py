@@ -1,4 +1,4 @@
-"""`regard look`: the attention and the search behind a translation, as a page, a figure for a paper, or data."""
+"""`regard look`: show attention and search of a translation as a page, a figure or data."""
 
 import json
 import sys

@@ -1,7 +1,7 @@
-"""The `regard` command: its sub-commands, and what the shell is told when something goes wrong.
+"""The `regard` command: its sub-commands and exit codes.
 
-Exit codes: 0 done; 1 failed; 2 a mistake that the person who typed it can mend; 75 stopped by the system with
-everything saved, to be started again; 130 interrupted.
+Exit codes: 0 success; 1 failure; 2 user error; 75 stopped by a signal with everything saved, to be started again;
+130 interrupted.
 """
 
 import errno
@@ -33,13 +33,13 @@ from regard.cli import (
 from regard.cli.streams import tolerant_stderr
 from regard.cli.variadic import VariadicCommand
 
-NO_MEMORY = "can't allocate memory", "out of memory"  # what torch says in a RuntimeError, of a CPU's and of a GPU's
+NO_MEMORY = "can't allocate memory", "out of memory"  # torch's RuntimeError messages on CPU and GPU
 
 app = typer.Typer(
     name="regard",
     help="Pairs of texts in, a Transformer of your own out: prepare, train, measure, translate, serve and look inside.",
     no_args_is_help=True,
-    rich_markup_mode=None,  # plain help: the panels cost more time than everything else together
+    rich_markup_mode=None,  # plain help: rich panels take more time than everything else together
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -76,11 +76,11 @@ def options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
     ] = False,
 ) -> None:
-    """What stands before the sub-command."""
+    """Handle the options before the sub-command."""
 
 
 def main() -> None:
-    """Run the command line; one sentence for a mistake, a traceback for a bug."""
+    """Run the command line; print one sentence for a user error, a traceback for a bug."""
     with tolerant_stderr():
         _run()
 
@@ -104,14 +104,14 @@ def _run() -> None:
             raise
         _complain(f"{error.filename}: {(error.strerror or 'cannot be opened').lower()}")
         sys.exit(2)
-    except BrokenPipeError:  # the reader of our output has gone: nobody is left to tell
+    except BrokenPipeError:  # the reader of our output has exited
         _forget_output()
         sys.exit(1)
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         if error.errno is None or (error.filename is None and not full):
             raise
-        place = error.filename or "what is written to"  # a write does not say to what
+        place = error.filename or "what is written to"  # errors of write() have no file name
         _complain(f"{place}: {(error.strerror or 'failed').lower()}{'; make room there' if full else ''}")
         if error.filename is None:
             _forget_output()
@@ -130,7 +130,7 @@ def _run() -> None:
 
 
 def _forget_output() -> None:
-    """What could not be written is not tried again when Python ends."""
+    """Redirect standard output to /dev/null, so that Python does not try to flush it again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,4 +1,4 @@
-"""`regard model`: a preset's or a run file's parts, and what they cost."""
+"""`regard model`: print the parts and the cost of a preset or a run file."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`regard paper`: the paper's tables and figures, each by one command, with our figures beside the published ones."""
+"""`regard paper`: the paper's tables and figures, ours beside the published ones."""
 
 import json
 from pathlib import Path

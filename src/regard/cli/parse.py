@@ -1,4 +1,4 @@
-"""`regard parse`: sentences in, trees out; a line for a line, in order, whatever comes."""
+"""`regard parse`: sentences in, trees out; one output line for each input line, in order."""
 
 import json
 import math
@@ -54,7 +54,7 @@ def parse(
 
     options = ParseOptions(beam, alpha, constraint, tokenised, batch_tokens)
     parser = load_parser(*(model or [_bundled()]), engine=engine or ("torch" if constraint else "auto"), device=device)
-    parser.request(options)  # a mistake is told before a line is read
+    parser.request(options)  # report a user's mistake before reading input
     with sentences_done() as progress:
         if format_ == "html":
             _write(_page(_parses(parser, text, options, progress)))
@@ -74,7 +74,7 @@ def _bundled() -> Path:
 def _parses(
     parser: "Parser", text: str | None, options: "ParseOptions", progress: Callable[[int], None]
 ) -> Iterator["Parse"]:
-    """The parses of all lines."""
+    """Yield the parses of all lines."""
     from regard.cli.given import windows
 
     number = 0
@@ -90,13 +90,13 @@ def _print(
     show: Callable[[int, "Parse"], str],
     progress: Callable[[int], None],
 ) -> None:
-    """Print the parses of all lines, as soon as their window is done."""
+    """Print the parses of all lines, window by window."""
     from regard.cli.given import windows
 
     number = 0
     for window in windows(text):
         if show is _as_brackets and not any(window):
-            sys.stdout.buffer.write(b"\n" * len(window))  # blank lines, of which a file may have millions
+            sys.stdout.buffer.write(b"\n" * len(window))  # a file may have millions of blank lines
         else:
             for at, one in enumerate(_parsed(parser, window, number, options, progress), number):
                 _write(show(at, one))
@@ -107,7 +107,7 @@ def _print(
 def _parsed(
     parser: "Parser", window: Sequence[str], before: int, options: "ParseOptions", progress: Callable[[int], None]
 ) -> list["Parse"]:
-    """The parses of lines that follow so many others; one that is too long to be parsed is told."""
+    """Parse lines that follow so many others; warn of a line that is too long to be parsed."""
     found = parser.window(window, options, progress)
     for number, one in enumerate(found, before + 1):
         if one.too_long:
@@ -119,7 +119,7 @@ def _parsed(
 
 
 def _shown(format_: str) -> Callable[[int, "Parse"], str]:
-    """How a parse is printed."""
+    """Format a parse for output."""
     from regard.look.tree_drawing import as_svg, as_text
 
     if format_ in ("json", "brackets"):

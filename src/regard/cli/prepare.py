@@ -1,4 +1,4 @@
-"""`regard prepare`: pairs of texts in, token ids on disk out."""
+"""`regard prepare`: encode text pairs as token ids on disk."""
 
 import json
 import sys
@@ -138,7 +138,7 @@ def prepare(
 
 
 def _public(names: list[str], split: "Split", source: str | None, target: str | None) -> list[str]:
-    """What --train or --valid would be given for these public corpora."""
+    """Return the values of --train or --valid for public corpora."""
     from regard.data.corpora import text_files
 
     return [one_value(pair) for name in names for pair in text_files(name, split, source, target)]
@@ -147,7 +147,7 @@ def _public(names: list[str], split: "Split", source: str | None, target: str | 
 def _corpora(
     option: str, values: list[str] | None, weights: list[float] | None, tags: list[str] | None, of: str = "--tag"
 ) -> "list[CorpusConfig]":
-    """One CorpusConfig for each time the option was given."""
+    """Return one CorpusConfig for each occurrence of the option."""
     from regard.config.checked import check
     from regard.config.data import CorpusConfig
     from regard.errors import UserError
@@ -171,7 +171,7 @@ def _corpora(
 
 
 def _valid_tags(tags: list[str] | None, valid: list[str] | None) -> list[str] | None:
-    """One tag for all of --train is also that of --valid; several must be told."""
+    """Return the tags of --valid: that of --train if there is only one; otherwise they must be given."""
     from regard.errors import UserError
 
     if not tags or not valid:
@@ -182,7 +182,7 @@ def _valid_tags(tags: list[str] | None, valid: list[str] | None) -> list[str] | 
 
 
 def _config(corpora: "list[CorpusConfig]", filters: dict[str, Any], **values: Any) -> "PrepareConfig":
-    """What was given, on top of the defaults; languages as the files' names tell them."""
+    """Build the config from options and defaults; languages are inferred from file names."""
     from regard.config.checked import check
     from regard.config.data import PrepareConfig
     from regard.data.corpus import languages
@@ -207,7 +207,7 @@ def _check(directory: Path, as_json: bool) -> None:
 
 
 class _Progress:
-    """A bar on a terminal; elsewhere one line for each phase. Both on standard error."""
+    """Progress on standard error: a bar on a terminal, elsewhere one line for each phase."""
 
     def __init__(self) -> None:
         self._phase = ""
@@ -242,7 +242,7 @@ class _Progress:
 
 
 def _text(report: "Report") -> str:
-    """The report for a person to read."""
+    """Format the report as text."""
     splits = [*report.train, *([report.valid] if report.valid else [])]
     lines = [line for split in splits for line in _split_text(split)]
     lines += ["", "tokens of a training text, and how many have them", *_histogram(report), ""]
@@ -275,7 +275,7 @@ def _split_text(split: "SplitReport") -> list[str]:
 
 
 def _histogram(report: "Report") -> list[str]:
-    """A row for each bin that has texts, with bars in proportion."""
+    """Return a row with a proportional bar for each nonempty bin."""
     sides = [[split.source.lengths for split in report.train], [split.target.lengths for split in report.train]]
     source, target = ([sum(counts) for counts in zip(*side, strict=True)] for side in sides)
     largest = max(*source, *target)

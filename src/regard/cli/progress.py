@@ -1,4 +1,4 @@
-"""How many sentences, or bytes, are done, shown on a terminal."""
+"""Progress bars for sentences and bytes."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -8,9 +8,9 @@ from typing import Any
 
 @contextmanager
 def sentences_done(total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """Somebody to tell of sentences done; to a file or a pipe nothing is said.
+    """Yield a callable that reports finished sentences on a terminal; it prints nothing to a file or a pipe.
 
-    Nothing either when we read from or write to the terminal ourselves: the two would mix.
+    Without a total, it also prints nothing if input or output is the terminal, since the two would mix.
     """
     if not sys.stderr.isatty() or (total is None and (sys.stdin.isatty() or sys.stdout.isatty())):
         yield lambda _: None
@@ -27,7 +27,7 @@ def sentences_done(total: int | None = None) -> Iterator[Callable[[int], None]]:
 
 @contextmanager
 def bytes_done() -> Iterator[Callable[[str, int, int | None], None]]:
-    """Somebody to tell of a file's name, bytes done and bytes in all: a bar each on a terminal, else a line each."""
+    """Yield a callable for a file's name, bytes done and total: a bar for each on a terminal, elsewhere a line."""
     tasks: dict[str, Any] = {}
     if not sys.stderr.isatty():
 

@@ -1,4 +1,4 @@
-"""`regard runs`: training runs beside each other, in a table and a plot."""
+"""`regard runs`: compare training runs in a table and a plot."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ COLUMNS = {
 
 
 def _print(histories: list[dict[str, Any]]) -> None:
-    """A row a run, and under each what sets it apart from the others."""
+    """Print a row for each run, and below it the settings that differ."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table

@@ -1,4 +1,4 @@
-"""`regard score`: the log probability of given translations, by sentence and by token."""
+"""`regard score`: print the log probability of given translations, by sentence and by token."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`regard serve`: models behind HTTP, in the APIs that translation clients speak, and a page."""
+"""`regard serve`: serve models over HTTP, with the APIs of LibreTranslate and DeepL and a page."""
 
 import logging
 import sys

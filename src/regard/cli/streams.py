@@ -1,4 +1,4 @@
-"""Standard error that may be closed or full: what is said there is for people, and never ends the work."""
+"""Tolerate a closed or full standard error: a message that can't be written must not end the work."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from typing import Any, TextIO, cast
 
 
 class Tolerant:
-    """A text stream whose writes never fail: after the first that does, what is written goes nowhere."""
+    """A text stream whose writes never raise: after the first failure, output is discarded."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -17,7 +17,7 @@ class Tolerant:
         try:
             self.stream.write(text)
             self.stream.flush()
-        except (OSError, ValueError):  # full, gone, or closed
+        except (OSError, ValueError):  # disk full, reader exited, or closed
             self._give_up()
         return len(text)
 
@@ -28,7 +28,7 @@ class Tolerant:
             self._give_up()
 
     def _give_up(self) -> None:
-        """Put /dev/null in the place of the file, so that what the stream still holds is not tried again at exit."""
+        """Redirect the file descriptor to /dev/null, so that buffered output is not flushed again at exit."""
         with suppress(OSError, ValueError):
             _point_nowhere(self.stream.fileno())
 
@@ -38,8 +38,8 @@ class Tolerant:
 
 @contextmanager
 def tolerant_stderr() -> Iterator[None]:
-    """Let nothing that is written to standard error raise, whoever writes it."""
-    for descriptor in (0, 1, 2):  # else the next file that is opened would get its number, and what is said there
+    """Make all writes to standard error safe, also those of libraries."""
+    for descriptor in (0, 1, 2):  # otherwise the next opened file would get this descriptor, and our messages
         try:
             os.fstat(descriptor)
         except OSError:

@@ -1,4 +1,4 @@
-"""`regard train`: prepared data to a model of one's own; the same command goes on where a stopped run was."""
+"""`regard train`: train a model on prepared data; the same command resumes a stopped run."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def train(
 
 @contextmanager
 def _one_voice(*, fresh: bool) -> Iterator[None]:
-    """All processes that torchrun started find the same mistake; on each machine only the first tells it."""
+    """Report a user error once on each machine, though all processes of torchrun raise it."""
     from regard.errors import Failed, Interrupted, UserError
 
     try:
@@ -73,7 +73,7 @@ def _train(
     fresh: bool,
     tensorboard: bool,
 ) -> tuple[Path, Path]:
-    """The model's folder and the run's log."""
+    """Train, and return the model's folder and the run's log."""
     from regard.api import train as run
     from regard.cli.watch import watch
     from regard.config.presets import sections, settings
@@ -83,7 +83,7 @@ def _train(
     if out is None:
         raise UserError("say where the run is kept with --out, such as --out runs/first")
     config = _config(file, preset, assignments)
-    # Of a model that is fine-tuned, only what the run file itself and --set name may differ.
+    # When fine-tuning, only settings in the run file itself and in --set may differ from the model's.
     written = {} if file is None else sections(file).get("model", {})
     changes = {**written, **settings(assignments).get("model", {})}
     with watch(config.train.steps, out, tensorboard=tensorboard) as observer:

@@ -1,4 +1,4 @@
-"""`regard translate`: text in, text out; a line for a line, in order, whatever comes. Or a file with structure."""
+"""`regard translate`: translate lines, one output line for each input line in order; or a document."""
 
 import json
 import sys
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from regard.translate.translator import Options, Translator
 
 
-# What JSON may hold as it is, and some readers take for the end of a line.
+# Characters that are valid in JSON strings but that some readers treat as line ends.
 ESCAPED = {ord(character): f"\\u{ord(character):04x}" for character in "\u0085\u2028\u2029"}
 
 
@@ -114,7 +114,7 @@ def translate(
     )
     translator = load(*(model or _bundled()), engine=engine, device=device, compile=compile_)
     options = replace(options, target=_target(translator, source, target))
-    translator.request(options)  # a mistake is told before a line is read
+    translator.request(options)  # report a user's mistake before reading input
     if document is not None:
         translate_document(translator, document, options, out, force=force, bilingual=bilingual, report=report)
         return
@@ -123,7 +123,7 @@ def translate(
 
 
 def _bundled() -> list[Path]:
-    """The model that is taken when none is named."""
+    """Return the default model if none is named."""
     from regard.errors import UserError
     from regard.saved.bundled import DEFAULT, bundled
 
@@ -135,14 +135,14 @@ def _bundled() -> list[Path]:
 
 
 def _document(text: str | None) -> Path | None:
-    """The file with structure that an argument names, if it does."""
+    """Return the document that an argument names, or None."""
     from regard.cli.given import is_file, is_lines
     from regard.documents.translate import is_document, open_document
 
     if text is None or not is_file(text):
         return None
     if not is_document(text) and Path(text).is_file() and not is_lines(text):
-        open_document(b"", text)  # tells what to do instead
+        open_document(b"", text)  # raises an error with the remedy
     return Path(text) if is_document(text) else None
 
 
@@ -171,7 +171,7 @@ def _sampling(sample: bool, temperature: float, top_k: int, top_p: float, seed: 
 
 
 def _target(translator: "Translator", source: str | None, target: str | None) -> str | None:
-    """The language to translate into; of a model that reads several, the one that goes with the source."""
+    """Return the target language; for a model with several directions, the one for the source language."""
     from regard.errors import UserError
 
     known = [pair for pair in translator.directions if pair[0] is not None]
@@ -193,13 +193,13 @@ def _translate_lines(
     show: Callable[[int, "Translation"], str],
     progress: Callable[[int], None],
 ) -> None:
-    """Print the translations of all lines, as soon as their window is done."""
+    """Print the translations of all lines, window by window."""
     from regard.cli.given import windows
 
     number = 0
     for window in windows(text):
         if show is _as_text and not any(window):
-            sys.stdout.buffer.write(b"\n" * len(window))  # blank lines, of which a file may have millions
+            sys.stdout.buffer.write(b"\n" * len(window))  # a file may have millions of blank lines
         else:
             for at, translation in enumerate(translator.window(window, options, progress), number):
                 _write(show(at, translation))
@@ -208,7 +208,7 @@ def _translate_lines(
 
 
 def _shown(format_: str, n_best: int | None) -> Callable[[int, "Translation"], str]:
-    """How a translation is printed."""
+    """Format a translation for output."""
     if format_ == "jsonl":
         return _as_json
     return _as_text if n_best is None else _as_list

@@ -1,8 +1,8 @@
-"""Options that take several words: `--train train.en train.de --valid val.en val.de`.
+"""Options with several arguments: `--train train.en train.de --valid val.en val.de`.
 
-Click gives an option a fixed number of words. Here the words after an option whose metavar ends with `...`, up to the
-next option, become one value; `words` takes it apart again. So an option that is given twice has two values, and each
-has its own words.
+A Click option has a fixed number of arguments. Here all arguments after an option whose metavar ends with `...`, up to
+the next option, are joined into one value; `words` splits it again. So an option that is given twice has two values,
+each with its own arguments.
 """
 
 from collections.abc import Container, Iterable
@@ -11,19 +11,19 @@ from typing import Any
 from typer.core import TyperCommand
 
 MANY = "..."
-_BETWEEN = "\0"  # no word of a command line can hold it
+_BETWEEN = "\0"  # can't occur in an argument
 
 
 class VariadicCommand(TyperCommand):
-    """A command some of whose options take all words that follow them."""
+    """A command with options that take all arguments after them."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # Any: typer keeps its Context's home private
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # Any: typer's Context type is private
         many = {name for option in self.params if (option.metavar or "").endswith(MANY) for name in option.opts}
         return super().parse_args(ctx, gather(args, many))
 
 
 def gather(arguments: list[str], options: Container[str]) -> list[str]:
-    """The same arguments, with the words after each of these options made one. `-` is a word; `--` ends options."""
+    """Join the arguments after each of these options into one. `-` is an argument; `--` ends the options."""
     gathered: list[str] = []
     rest = list(arguments)
     while rest and rest[0] != "--":
@@ -36,10 +36,10 @@ def gather(arguments: list[str], options: Container[str]) -> list[str]:
 
 
 def one_value(words: Iterable[str]) -> str:
-    """Words as the value that an option which takes several has of them."""
+    """Join arguments into one option value."""
     return _BETWEEN.join(words)
 
 
 def words(value: str) -> tuple[str, ...]:
-    """The words of one value of a gathered option; there may be none."""
+    """Split the value of a gathered option into its arguments; there may be none."""
     return tuple(value.split(_BETWEEN)) if value else ()

@@ -1,4 +1,4 @@
-"""What a person sees of a training run: a moving line on a terminal, plain lines in a file."""
+"""Display of a training run: a progress bar on a terminal, plain lines in a file."""
 
 import os
 import sys
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from regard.train.step import Update
 
 Record = dict[str, Any]
-SEEN = 3600.0  # seconds of steps that the time left is judged by; a step of a large model may take a minute
+SEEN = 3600.0  # window of the time estimate in seconds; a step of a large model may take a minute
 
 
 @contextmanager
 def watch(steps: int, out: Path, *, tensorboard: bool) -> "Iterator[Observer]":
-    """Somebody to watch a run of so many steps: on a terminal, in plain lines, or not at all if others write."""
+    """Yield an observer for a run of so many steps: a bar, plain lines, or nothing in processes that do not print."""
     if os.environ.get("RANK", "0") != "0":
         from regard.train.loop import Silence
 
@@ -47,13 +47,13 @@ def _observer(steps: int, events: "_Events | None") -> "Iterator[Observer]":
 
 
 class Plain:
-    """One line for every line of the log."""
+    """Print one line for each log entry."""
 
     def __init__(self, steps: int, events: "_Events | None") -> None:
         self.steps, self.events = steps, events
 
     def step(self, number: int, update: "Update") -> None:
-        """A file need not hear of every step."""
+        """Ignore single steps, which are too many for a file."""
 
     def record(self, record: Record) -> None:
         sys.stderr.write(f"step {record['step']}/{self.steps}: {sentence(record)}\n")
@@ -65,7 +65,7 @@ class Plain:
 
 
 class Terminal:
-    """A bar with speed, time left and the last validation; what matters later scrolls by above it."""
+    """Show a progress bar with speed, time left and the last validation; log lines scroll above it."""
 
     def __init__(self, progress: "Progress", task: "TaskID", events: "_Events | None") -> None:
         self.progress, self.task, self.events = progress, task, events
@@ -91,7 +91,7 @@ class Terminal:
 
 
 def sentence(record: Record) -> str:
-    """A record as a person reads it."""
+    """Format a log entry as a sentence."""
     figures = (
         f"{key} {value:,.4g}" if isinstance(value, float) else f"{key} {value}"
         for key, value in record.items()
@@ -101,7 +101,7 @@ def sentence(record: Record) -> str:
 
 
 class _Events:
-    """TensorBoard's view of the log, begun with its first figure."""
+    """Write the log to TensorBoard; the event file is created with the first figure."""
 
     def __init__(self, folder: Path) -> None:
         if find_spec("tensorboard") is None:
@@ -115,7 +115,7 @@ class _Events:
         if self.writer is None:
             from torch.utils.tensorboard import SummaryWriter
 
-            # What a killed process sent after its last checkpoint is not shown beside what comes now.
+            # Purge events that a killed process wrote after its last checkpoint.
             self.writer = SummaryWriter(str(self.folder), purge_step=record["step"])
         for key, value in record.items():
             if isinstance(value, int | float) and key not in ("step", "best"):

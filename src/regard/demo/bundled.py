@@ -1,4 +1,4 @@
-"""A few sentences for the models that the package carries."""
+"""Example translations by the bundled models."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ SENTENCES = {
 
 
 def translated(model: Path) -> list[str]:
-    """Sentences in the languages that the model reads, each with its translation and alignment, for a terminal."""
+    """Return sentences with their translations and alignments, formatted for a terminal."""
     if read_saved(model).task != "translation":
         return []
     translator = load(model)
@@ -38,7 +38,7 @@ def _drawn(found: Translation) -> str:
 
 
 def _words(pieces: tuple[str, ...]) -> list[str]:
-    """The words that pieces spell."""
+    """Join subword pieces into words."""
     numbers = words(pieces)
     return [
         "".join(piece for piece, number in zip(pieces, numbers, strict=True) if number == word).lstrip("▁")

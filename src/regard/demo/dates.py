@@ -1,8 +1,8 @@
-"""The demo's task: dates as people write them, in six languages, to ISO 8601. Formats and names are CLDR's, by Babel.
+"""The demo's task: convert dates in six languages to ISO 8601. Formats and names are CLDR's, from Babel.
 
-The model is not told the language, so a format is left out if its text may be another date elsewhere: 10/11/2025 is in
-October to one reader and in November to another, and a weekday before it may settle that only for those who know the
-calendar. Left out are those, too, that leave the century open.
+The model is not given the language, so ambiguous formats are left out: 10/11/2025 is in October or in November,
+depending on the locale, and a weekday before it resolves that only with a calendar. Formats without the century are
+left out, too.
 """
 
 import random
@@ -28,13 +28,13 @@ LANGUAGES = {
 FIRST, LAST = date(1900, 1, 1), date(2099, 12, 31)
 WANTED = re.compile(r"yM+E*d+")  # CLDR's names for formats with year, month and day, and maybe the weekday
 HELD_OUT = {"en_GB": "yMMMEEEEd"} | dict.fromkeys(("de", "fr", "es", "ko", "ja"), "yMMMEd")
-"""By locale a format whose parts, such as the short weekday and the short month, are learned, but not together."""
+"""A held-out format for each locale; its parts, such as the short weekday and month, occur in training separately."""
 SHOWN = date(2025, 5, 3)
 
 
 @dataclass(frozen=True)
 class Format:
-    """One way to write a date."""
+    """A date format of a locale."""
 
     language: str
     locale: str
@@ -47,7 +47,7 @@ class Format:
 
 @dataclass(frozen=True)
 class Example:
-    """A date as it is written somewhere, and what it is."""
+    """A date in some format, and its ISO 8601 form."""
 
     text: str
     iso: str
@@ -56,18 +56,18 @@ class Example:
 
 @dataclass(frozen=True)
 class Task:
-    """What to learn from, and what to be examined in."""
+    """Training examples and held-out examples."""
 
     train: list[Example]
     dates: list[Example]
-    """Dates that are not in `train` in any format."""
+    """Held-out dates, which are not in `train` in any format."""
     formats: list[Example]
-    """Such dates, in formats that are not in `train` either; a few less."""
+    """Held-out dates in held-out formats; slightly fewer."""
 
 
 def task(seed: int, *, train: int, held_out: int) -> Task:
-    """So many dates to learn from and so many held out, drawn by a seed; each in one format of a language in turn."""
-    drawn = random.Random(seed)  # noqa: S311 # nothing is secret here
+    """Draw training and held-out dates by a seed, each in one format, with languages in rotation."""
+    drawn = random.Random(seed)  # noqa: S311 # not for cryptography
     every = [FIRST + timedelta(number) for number in range((LAST - FIRST).days + 1)]
     every.remove(SHOWN)
     days = drawn.sample(every, train + 2 * held_out)
@@ -79,7 +79,7 @@ def task(seed: int, *, train: int, held_out: int) -> Task:
         return [Example(way.write(day), day.isoformat(), way.language) for way, day in zip(chosen, some, strict=True)]
 
     def is_new(example: Example) -> bool:
-        """May is short and long at once, so that a new format may be an old one with it."""
+        """Return whether no learned format gives the same text, as happens with "May", which is short and long."""
         day = date.fromisoformat(example.iso)
         return example.text not in {way.write(day) for way in learned if way.language == example.language}
 
@@ -92,7 +92,7 @@ def task(seed: int, *, train: int, held_out: int) -> Task:
 
 @cache
 def formats() -> list[Format]:
-    """Every way to write a date that leaves no doubt which date it is."""
+    """Return every unambiguous date format."""
     every = [
         Format(language, locale, pattern, held_out)
         for language, locales in LANGUAGES.items()
@@ -109,7 +109,7 @@ def formats() -> list[Format]:
 
 
 def _patterns(locale: str) -> dict[str, bool]:
-    """A locale's patterns with the year in full, and whether each is held out."""
+    """Return a locale's patterns with a four-digit year, and whether each is held out."""
     known = Locale.parse(locale)
     named = {name: form.pattern for name, form in known.datetime_skeletons.items() if WANTED.fullmatch(name)}
     named |= {name: form.pattern for name, form in known.date_formats.items()}

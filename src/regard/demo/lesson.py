@@ -1,4 +1,4 @@
-"""The demo's training: a small Transformer learns dates from nothing, and is examined in those it never saw."""
+"""The demo's training: train a small Transformer on dates from scratch, and test it on held-out ones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,15 +27,15 @@ from regard.translate.translator import Options, Translator
 from regard.translate.words import MARK
 
 VALIDATIONS = 20
-MARK_OF_A_DEMO = ".regard-demo"  # only a folder that has it is written over
-WHOLE = Options(beam=1, split=False)  # a full stop after the day ends no sentence
+MARK_OF_A_DEMO = ".regard-demo"  # only a folder with this file is overwritten
+WHOLE = Options(beam=1, split=False)  # a full stop after the day does not end a sentence
 
 Points = list[tuple[int, float]]
 
 
 @dataclass(frozen=True)
 class Answered:
-    """An example, and what the model made of it."""
+    """An example and the model's output."""
 
     example: Example
     answer: str
@@ -46,9 +46,9 @@ class Answered:
 
 
 def learn(task: Task, folder: Path, steps: int, observer: Observer) -> Translator:
-    """Prepare the task's examples and train on them in `folder`, both anew."""
+    """Prepare the task's examples and train on them in `folder`, from scratch."""
     data = _prepared(task, folder)
-    torch.set_num_threads(1)  # so small a model gains nothing from a second one
+    torch.set_num_threads(1)  # a second thread does not help so small a model
     every = max(10, steps // VALIDATIONS)
     config = settle(
         Config(
@@ -96,7 +96,7 @@ def answers(translator: Translator, examples: Sequence[Example]) -> list[Answere
 
 
 def exact_match(answered: Sequence[Answered]) -> float:
-    """The share that is right to the last digit."""
+    """Return the share of exactly correct answers."""
     return sum(one.right for one in answered) / len(answered)
 
 
@@ -107,7 +107,7 @@ def by_language(answered: Sequence[Answered]) -> dict[str, float]:
 
 
 def curves(folder: Path) -> tuple[Points, Points]:
-    """Loss in training and exact match on held-out dates, by step, from the run's log."""
+    """Return training loss and exact match on held-out dates by step, from the run's log."""
     log = list(records(folder / "run" / LOG))
     loss = [(record["step"], record["loss"]) for record in log if record["event"] == "train"]
     return loss, [(record["step"], record["exact_match"]) for record in log if record["event"] == "validation"]
@@ -115,7 +115,7 @@ def curves(folder: Path) -> tuple[Points, Points]:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Which source token each token of an answer was drawn from."""
+    """Attention from each token of an answer to the source tokens."""
 
     source: list[str]
     target: list[str]
@@ -123,18 +123,18 @@ class Drawn:
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """The strongest source token of each target token."""
+        """Return the source token with the largest weight for each target token."""
         return [(max(range(len(row)), key=row.__getitem__), number) for number, row in enumerate(self.weights_TS)]
 
 
 def drawn(translator: Translator, text: str) -> Drawn:
-    """What the model looks at while it writes its answer to a text."""
+    """Translate a text, and return its cross-attention."""
     source, target = translator.source_subwords, translator.target_subwords
     read = source.encode([text])[0]
     wrote = translator.window([text], WHOLE)[0].sentences[0].outputs[0].hypothesis.tokens
     weights_TS = cross_attention(translator.model, read, wrote)
     seen, written = source.pieces(read), target.pieces(wrote)
-    before, above = int(seen[:1] == [MARK]), int(written[:1] == [MARK])  # the space that begins every text is nobody's
+    before, above = int(seen[:1] == [MARK]), int(written[:1] == [MARK])  # drop the space that begins every text
     return Drawn(
         [*(piece.replace(MARK, "␣") for piece in seen[before:]), "end"],
         [piece.replace(MARK, "␣") for piece in written[above:]],

@@ -1,4 +1,4 @@
-"""The demo's report: one HTML file that loads nothing and runs nothing."""
+"""The demo's report: one HTML file without scripts and external resources."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,18 +45,18 @@ pre { margin: .5rem 0 1rem; padding: .6rem .8rem; border: 1px solid var(--line);
 
 @dataclass(frozen=True)
 class Findings:
-    """What the demo found out."""
+    """The results of the demo."""
 
     trained: int
-    """Examples that were learned from."""
+    """Number of training examples."""
     dates: float
     """Exact match on held-out dates."""
     formats: float
     """Exact match on held-out dates in held-out formats."""
     held_out: int
-    """How many of the former; the latter are a few less."""
+    """Number of held-out dates; those in held-out formats are slightly fewer."""
     by_language: dict[str, tuple[float, float]]
-    """The same two by language."""
+    """Both exact matches by language."""
     examples: list[Answered]
     picture: Drawn
     pictured: str
@@ -64,11 +64,11 @@ class Findings:
     exact_match: Points
     seconds: float
     commands: list[tuple[str, str]]
-    """What to try next: why, and the command."""
+    """Commands to try next, each with its purpose."""
 
 
 def page(found: Findings) -> str:
-    """The report, which a strict Content-Security-Policy lets pass."""
+    """Return the report as HTML, with a strict Content-Security-Policy."""
     answer = "".join(found.picture.target)
     return f"""<!doctype html>
 <html lang="en">

@@ -1,4 +1,4 @@
-"""An alignment for a terminal: source words across, target words down, a dot where one came from the other."""
+"""Draw a word alignment for a terminal: source words across, target words down, a dot for each aligned pair."""
 
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -7,7 +7,7 @@ DOT = "●"
 
 
 def alignment_grid(source: Sequence[str], target: Sequence[str], pairs: Iterable[tuple[int, int]]) -> str:
-    """Lines of text; `pairs` are numbers of source and target words, from 0."""
+    """Return the grid as lines of text; `pairs` are numbers of source and target words, from 0."""
     dots = set(pairs)
     margin = max(map(width, target), default=0)
     widths = [max(1, width(word)) for word in source]
@@ -20,7 +20,7 @@ def alignment_grid(source: Sequence[str], target: Sequence[str], pairs: Iterable
 
 
 def width(text: str) -> int:
-    """Columns of a terminal that a text takes: two for a wide character, none for a mark on another."""
+    """Return the terminal columns of a text: two for a wide character, none for a combining mark."""
     marks = ("Mn", "Me", "Cf")
     shown = (character for character in text if unicodedata.category(character) not in marks)
     return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in shown)

@@ -1,6 +1,6 @@
-"""Attention as a picture: a square for every pair of tokens, the darker the more one looks at the other.
+"""Attention as a heat map: a square for every pair of tokens, darker for a larger weight.
 
-SVG to be put into a page. It is drawn in the page's own text colour, and the squares in that of the class `weights`.
+The SVG is embedded in a page. Text has the page's own colour, squares that of the class `weights`.
 """
 
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ from html import escape
 from regard.look.alignment_grid import width as columns
 
 CELL = 28
-LETTER = 9  # the width of one, nearly; a Korean one is two wide
+LETTER = 9  # approximate width in pixels; a Korean character takes two
 
 
 def attention_map(weights_TS: Sequence[Sequence[float]], source: Sequence[str], target: Sequence[str]) -> str:
-    """Rows are target tokens, columns source tokens; a square tells its weight to whoever points at it."""
+    """Return the heat map as SVG: rows are target tokens, columns source tokens; a square's tooltip is its weight."""
     left = 14 + LETTER * max(map(columns, target), default=0)
     longest = max(map(columns, source), default=0)
     turned = longest > 3

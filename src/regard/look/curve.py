@@ -1,4 +1,4 @@
-"""A figure over the steps of a training, as a line in SVG to be put into a page; drawn in the page's text colour."""
+"""A training curve as inline SVG, drawn in the page's text colour."""
 
 from collections.abc import Sequence
 from html import escape
@@ -9,7 +9,7 @@ TICKS = 4
 
 
 def curve(points: Sequence[tuple[int, float]], name: str, *, highest: float | None = None, form: str = ".2f") -> str:
-    """The points (step, value) joined; the axis begins at 0 and ends at `highest`, or the highest value."""
+    """Draw the points (step, value) as a line; the value axis goes from 0 to `highest`, or to the highest value."""
     last = max(step for step, _ in points)
     most = highest or max(value for _, value in points) or 1.0
 

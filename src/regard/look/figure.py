@@ -1,4 +1,4 @@
-"""The attention of one head as a file for a paper: SVG by ourselves, PNG and PDF by matplotlib."""
+"""The attention of one head as a file for a paper: SVG written directly, PNG and PDF by matplotlib."""
 
 import io
 import warnings
@@ -21,7 +21,7 @@ svg {{ color: #1d2126; font: 15px system-ui, "Noto Sans", "Noto Sans CJK KR", "A
 
 
 def one_head(sight: Sight, kind: Kind, layer: int, head: int) -> Tensor:
-    """The weights T, S of a layer and a head, both counted from 1."""
+    """Return the weights (T, S) of a layer and a head, both counted from 1."""
     if kind not in sight.attention:
         raise UserError(f"this model has no {kind} attention; it has {' and '.join(sight.attention) or 'none at all'}")
     weights_LHTS = sight.attention[kind]
@@ -32,7 +32,7 @@ def one_head(sight: Sight, kind: Kind, layer: int, head: int) -> Tensor:
 
 
 def write_head(path: Path, form: str, sight: Sight, kind: Kind, layer: int, head: int) -> str:
-    """Draw a head into a file as svg, png or pdf; returns the characters that could not be written, if any."""
+    """Draw a head to an svg, png or pdf file; return the characters that no font has, if any."""
     weights_TS = one_head(sight, kind, layer, head).tolist()
     source, target = (list(map(shown, tokens)) for tokens in (sight.columns(kind), sight.rows(kind)))
     missing = ""
@@ -45,14 +45,14 @@ def write_head(path: Path, form: str, sight: Sight, kind: Kind, layer: int, head
 
 
 def shown(token: str) -> str:
-    """A token as people read it: a piece that goes on with a word begins with a dot."""
+    """Return a token in readable form: a piece that continues a word begins with a dot."""
     if token.startswith("<"):
         return token
     return (token[1:] or "␣") if token.startswith(MARK) else f"·{token}"
 
 
 def standalone(svg: str) -> str:
-    """A picture made for a page as a file of its own."""
+    """Turn inline SVG into a standalone file."""
     head, rest = svg.split(">", 1)
     return f'{head} xmlns="http://www.w3.org/2000/svg">\n{_STYLE}{rest}\n'
 
@@ -61,7 +61,7 @@ def _drawn(
     form: str, weights_TS: Sequence[Sequence[float]], source: Sequence[str], target: Sequence[str]
 ) -> tuple[bytes, str]:
     try:
-        from matplotlib import rc_context  # noqa: PLC0415  # an extra, which SVG does without
+        from matplotlib import rc_context  # noqa: PLC0415  # an extra that SVG does not need
         from matplotlib.colors import LinearSegmentedColormap  # noqa: PLC0415
         from matplotlib.figure import Figure  # noqa: PLC0415
 
@@ -71,7 +71,7 @@ def _drawn(
     names, missing = families([*source, *target])
     written = io.BytesIO()
     with rc_context({"font.family": names, "pdf.fonttype": 42}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # what has no font is told in one sentence
+        warnings.filterwarnings("ignore", "Glyph")  # the caller reports missing glyphs
         size = (1.2 + 0.28 * len(source), 1.0 + 0.28 * len(target))
         figure = Figure(figsize=size, layout="constrained")
         axes = figure.subplots()

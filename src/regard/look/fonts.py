@@ -1,4 +1,4 @@
-"""Which installed fonts can write a text, for matplotlib: by what is in them, not by their names."""
+"""Choose installed fonts for matplotlib that have all characters of a text, by their glyphs and not by their names."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,11 +7,11 @@ from matplotlib.font_manager import findfont, findSystemFonts, fontManager
 from matplotlib.ft2font import FT2Font
 
 USUAL = "DejaVu Sans"  # comes with matplotlib
-NOBODY = 0x10FFFD  # of private use: a font that has even this has the same box for all
+NOBODY = 0x10FFFD  # private use: a font that has this code point maps every character to the same box
 
 
 def families(texts: Iterable[str]) -> tuple[list[str], str]:
-    """Names of fonts that together have all characters of some texts, and the characters that no font has."""
+    """Return names of fonts that together cover all characters of some texts, and the characters that no font has."""
     missing = {ord(character) for text in texts for character in text if not character.isspace()}
     missing -= _characters(findfont(USUAL))
     chosen = [USUAL]
@@ -31,6 +31,6 @@ def _plainest(path: str) -> tuple[bool, bool, str]:
 def _characters(path: str) -> set[int]:
     try:
         characters = set(FT2Font(path).get_charmap())
-    except RuntimeError:  # a font of coloured pictures
+    except RuntimeError:  # a colour emoji font
         return set()
     return characters if NOBODY not in characters else set()

@@ -1,4 +1,4 @@
-"""A text seen from inside: what `translator.look(text)`, `regard look` and the page show."""
+"""Attention, search and probabilities for a text, as `translator.look(text)`, `regard look` and the page show them."""
 
 import json
 from dataclasses import asdict, dataclass, replace
@@ -12,12 +12,12 @@ from regard.look.sight import KINDS, Sight, see
 from regard.translate.translation import Output
 from regard.translate.translator import DEFAULTS, Options, Translator
 
-MOST_SENTENCES = 20  # a long one's weights are a megabyte
+MOST_SENTENCES = 20  # the weights of a long sentence take a megabyte
 
 
 @dataclass(frozen=True)
 class Look:
-    """A text, its translation, and every sentence of it from inside. Jupyter displays it."""
+    """A text, its translation, and the internals of every sentence. Jupyter displays it."""
 
     source: str
     translation: str
@@ -25,7 +25,7 @@ class Look:
     sentences: tuple[Sight, ...]
 
     def to_json(self) -> str:
-        """Everything, as the viewer reads it; look/packed.py says how the weights are written."""
+        """Return everything in the viewer's JSON format; look/packed.py documents the encoding of the weights."""
         told = {
             "source": self.source,
             "translation": self.translation,
@@ -35,10 +35,10 @@ class Look:
         return json.dumps(told, ensure_ascii=False, separators=(",", ":"))
 
     def bertviz(self, sentence: int = 0) -> dict[str, Any]:
-        """The arguments of BertViz's head_view: `head_view(**look.bertviz())`.
+        """Return the arguments of BertViz's head_view: `head_view(**look.bertviz())`.
 
-        decoder_tokens are those that the decoder reads, from BOS on. head_view shows as many layers of each kind as the
-        kind with fewest has.
+        decoder_tokens are the decoder's input, beginning with BOS. head_view shows as many layers of each kind as the
+        kind with the fewest has.
         """
         sight = self.sentences[sentence]
         weights = {f"{kind}_attention": [layer[None] for layer in sight.attention.get(kind, ())] for kind in KINDS}
@@ -57,7 +57,7 @@ class Look:
 
 
 def look(translator: Translator, text: str, options: Options = DEFAULTS) -> Look:
-    """Look at each sentence of a text while it is translated."""
+    """Translate a text and record the internals of each sentence."""
     if options.sampling is not None or options.required:
         raise UserError("what is shown is a beam search, without sampling and required words; leave them out")
     translation = translator.window([text], replace(options, alignment=True))[0]

@@ -1,7 +1,7 @@
-"""ES modules as one script, so that a browser asks once instead of twenty times.
+"""Bundle ES modules into one script, so that a browser sends one request instead of twenty.
 
-Each module becomes a function, called at once, after those of the modules that it imports; what it exports is kept by
-its address. So modules import by name only, not in circles, and export functions, classes and constants.
+Each module becomes an immediately called function after those of the modules that it imports; its exports are stored
+under its address. Modules must import by name, without cycles, and export functions, classes and constants only.
 """
 
 import re
@@ -13,9 +13,9 @@ _EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const) (\w+))", re.
 
 
 def joined(address: str, folders: Mapping[str, Path]) -> str:
-    """The module at an address, such as "/look/viewer.js", with all that it needs; exports what that module does.
+    """Return the module at an address, such as "/look/viewer.js", bundled with its imports; its exports stay the same.
 
-    `folders` says where the files of each first part of an address are.
+    `folders` maps the first part of an address to the folder of its files.
     """
     done: dict[str, str] = {}
     names = _join(address, folders, done)
@@ -23,7 +23,7 @@ def joined(address: str, folders: Mapping[str, Path]) -> str:
 
 
 def _join(address: str, folders: Mapping[str, Path], done: dict[str, str]) -> str:
-    """Put a module behind all that it imports, each once; returns what it exports."""
+    """Append a module after its imports, each once; return its exports."""
     folder, name = address.rsplit("/", 1)
     text = (folders[folder] / name).read_text(encoding="utf-8")
 

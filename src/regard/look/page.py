@@ -1,6 +1,6 @@
-"""The viewer and what it shows as one HTML file, which loads nothing and which a strict policy lets pass.
+"""The viewer and its data as one HTML file, which loads nothing and satisfies a strict Content-Security-Policy.
 
-The viewer is plain ES modules (viewer/*.js) that a browser can load as they are. Here they are one script.
+The viewer is plain ES modules (viewer/*.js) that a browser can load as they are. Here they are bundled into one script.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ h1 { margin: 0 0 .75rem; font: 600 .8125rem/1.5 system-ui, sans-serif; color: li
 
 
 def page(look: str = "null") -> str:
-    """The JSON of a Look, shown. Without one, the page that a viewer elsewhere puts its own into, to save it."""
+    """Return the page that shows the JSON of a Look; without one, an empty page that a viewer can fill and save."""
     style, script = _parts()
     policy = f"default-src 'none'; style-src {sourced(style)}; script-src {sourced(script)}; img-src data:"
     return f"""<!doctype html>
@@ -47,12 +47,12 @@ def page(look: str = "null") -> str:
 
 
 def sourced(content: str) -> str:
-    """What a Content-Security-Policy calls a style or a script that stands in the page itself."""
+    """Return the hash source of an inline style or script for a Content-Security-Policy."""
     return f"'sha256-{b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
 
 
 @cache
 def _parts() -> tuple[str, str]:
-    """Style and script."""
+    """Return the style and the script."""
     style = (VIEWER / "viewer.css").read_text(encoding="utf-8")
     return _BODY + style, joined("/look/viewer.js", {"/look": VIEWER}) + _START

@@ -1,4 +1,4 @@
-"""A beam search as a tree: every hypothesis that it kept, what each one continued, and which of them ended."""
+"""A beam search as a tree: every hypothesis that it kept, the parent of each, and which of them finished."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,30 +12,30 @@ from regard.search.length_penalty import normalised
 
 @dataclass(frozen=True)
 class Branch:
-    """A hypothesis, as the last of its tokens."""
+    """A node of the tree: a hypothesis, represented by its last token."""
 
     parent: int | None
-    """The number, in the list of all branches, of the one that it continues; None for the first token."""
+    """Index of the branch that it extends, in the list of all branches; None for the first token."""
     step: int
-    """How many tokens it has, from 1."""
+    """Number of its tokens, from 1."""
     token: int
-    """EOS if it is finished."""
+    """EOS for a finished hypothesis."""
     token_score: float
     """The log probability of the token."""
     log_probability: float
-    """Of all its tokens."""
+    """Sum over all its tokens."""
     score: float
-    """The log probability divided by the length penalty: what finished hypotheses are ranked by."""
+    """The log probability divided by the length penalty, by which finished hypotheses are ranked."""
 
 
 class Tree:
-    """Watches the beam search of one sentence. Branches are in order of steps; of a step, the best first."""
+    """Record the beam search of one sentence. Branches are ordered by step and, within a step, best first."""
 
     def __init__(self, config: DecodeConfig) -> None:
         self.config = config
         self.branches: list[Branch] = []
         self._open: list[int] = []
-        """The branches that the next step continues, in the order of its parents."""
+        """The branches that the next step extends, in the order of its parents."""
         self._step = 0
 
     def __call__(self, _: Sequence[int], candidates: Candidates) -> None:

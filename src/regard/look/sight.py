@@ -1,6 +1,6 @@
-"""One sentence seen from inside: every attention weight, the search for its translation, and what else was probable.
+"""The internals of one translation: every attention weight, the search tree, and the most probable tokens.
 
-All of it is computed by the reference, in torch, on the translation that the translator itself gives.
+The torch engine computes all of it, for the translation that the translator returns.
 
 Shapes: B = 1 sentence, L layers, H heads, T target positions, S source positions, P positions, D = d_model, V
 vocabulary.
@@ -36,59 +36,59 @@ MOST_PROBABLE = 10
 
 @dataclass(frozen=True)
 class Side:
-    """What one side reads or writes: its tokens, the last of which is EOS, and the words that they spell."""
+    """The tokens of source or target, EOS last, and the words that they form."""
 
     text: str
     tokens: tuple[str, ...]
     words: tuple[str, ...]
     word_of: tuple[int, ...]
-    """The number of the word that each token belongs to."""
+    """Index of the word that each token belongs to."""
 
 
 @dataclass(frozen=True)
 class Sight:
-    """A sentence, its translation, and how that came about."""
+    """A sentence, its translation, and how the model arrived at it."""
 
     source: Side
     target: Side
     attention: dict[Kind, Tensor]
-    """The weights, L, H, T, S, by kind; a model without a kind has none of it.
+    """The weights, (L, H, T, S), by kind of attention; kinds that the model lacks are absent.
 
-    A row of `cross` and `decoder` is the position that writes the target's token of this number. It looks at the
-    source's tokens in `cross`, and in `decoder` at what was written before, which begins with BOS.
+    Row i of `cross` and `decoder` is the position that predicts target token i. It attends to the source tokens in
+    `cross`, and in `decoder` to the tokens before it, beginning with BOS.
     """
     alignment: Pairs
-    """(source word, target word) for every word of the target but EOS."""
+    """Pairs (source word, target word) for every target word but EOS."""
     n_best: tuple[Output, ...]
-    """What the beam search found, the best first."""
+    """The hypotheses of the beam search, best first."""
     greedy: Output
-    """What taking the most probable token at each step would have given."""
+    """The output of greedy search."""
     branches: tuple[Branch, ...]
     """The beam search as a tree."""
     branch_tokens: tuple[str, ...]
-    """Each branch's token."""
+    """The token of each branch as text."""
     probable: tuple[tuple[tuple[str, float], ...], ...]
-    """For each token of the target the tokens that were most probable in its place, with their probabilities."""
+    """For each target position the most probable tokens, with their probabilities."""
     positions_PD: Tensor | None
-    """The sinusoids that are added to the first tokens of either side (section 3.5); None in models with others."""
+    """The sinusoids added to the first positions (section 3.5); None if the model has other positions."""
 
     @property
     def read(self) -> tuple[str, ...]:
-        """What the decoder reads while it writes the target: BOS, then what it wrote."""
+        """The decoder's input: BOS, then the target without its last token."""
         return ("<s>", *self.target.tokens[:-1])
 
     def columns(self, kind: Kind) -> tuple[str, ...]:
-        """The tokens that are looked at."""
+        """Return the tokens attended to (keys)."""
         return self.read if kind == "decoder" else self.source.tokens
 
     def rows(self, kind: Kind) -> tuple[str, ...]:
-        """The tokens that look."""
+        """Return the tokens that attend (queries)."""
         return self.source.tokens if kind == "encoder" else self.target.tokens
 
 
 @torch.inference_mode()
 def see(translator: Translator, sentence: Sentence, tag: Sequence[int], request: Request) -> Sight:
-    """Look into the translation of a sentence, whose outputs have alignments; `tag` stands before its source."""
+    """Compute the internals of a translated sentence, whose outputs have alignments; `tag` precedes its source."""
     model, chosen = translator.model, sentence.outputs[0]
     device = next(model.parameters()).device
     source = [*tag, *translator.source_subwords.encode([sentence.source])[0]]
@@ -110,7 +110,7 @@ def see(translator: Translator, sentence: Sentence, tag: Sequence[int], request:
 
 
 def _searched(translator: Translator, source_BS: Tensor, request: Request) -> tuple[Tree, list[Hypothesis], Hypothesis]:
-    """The reference's beam search, watched, and its greedy search."""
+    """Run torch's beam search with a recorded tree, and its greedy search."""
     rules = Constraints(request.banned, request.no_repeat, (request.prefix,) if request.prefix else ())
     tree, longest = Tree(request.decode), reach(translator.saved)
     (n_best,) = beam_search(
@@ -128,7 +128,7 @@ def _attention(model: Seq2Seq, source_BS: Tensor, target_BT: Tensor) -> dict[Kin
 
 
 def _side(subwords: Subwords, text: str, ids: Sequence[int]) -> Side:
-    """Reserved tokens, such as EOS, are words of their own."""
+    """Group tokens into words; reserved tokens, such as EOS, are words of their own."""
     pieces = subwords.pieces(ids)
     tags = sum(piece in subwords.tags for piece in pieces[:1])
     word_of = [*range(tags), *(tags + number for number in words(pieces[tags:]))]

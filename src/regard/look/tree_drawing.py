@@ -1,6 +1,6 @@
-"""A tree as a picture: for a terminal, as SVG to be put into a page or a file, and as a page of such.
+"""Draw parse trees: as text for a terminal, as SVG, and as an HTML page.
 
-SVG is drawn in the page's own text colour, and the words in that of the class `words`.
+SVG has the page's own text colour, and the words that of the class `words`.
 """
 
 import shutil
@@ -14,11 +14,11 @@ from regard.look.tree_layout import Node, layout
 from regard.text.normalise import normalise
 from regard.text.trees import Tree, words
 
-LETTER = 9  # the width of one in pixels, nearly; a Korean one is two wide
+LETTER = 9  # approximate width in pixels; a Korean character takes two
 ROW = 46
 MARGIN = 12
 
-# What a line looks like where it goes on to the left, to the right, up, down.
+# The box-drawing character by the directions in which a line continues: left, right, up, down.
 _LINES = {
     (False, False, True, True): "│",
     (True, True, False, False): "─",
@@ -50,7 +50,7 @@ svg .words { color: var(--blue); }
 
 
 def as_text(tree: Tree, columns: int | None = None) -> str:
-    """Lines for a terminal: from the root down if that fits its columns, else from left to right."""
+    """Return the tree as terminal lines: top down if that fits the columns, else from left to right."""
     nodes = layout(tree, width, gap=2)
     if nodes[0].span > (columns or shutil.get_terminal_size().columns):
         return "\n".join(_sideways(tree))
@@ -65,7 +65,7 @@ def as_text(tree: Tree, columns: int | None = None) -> str:
 
 
 def _branches(node: Node) -> tuple[int, str]:
-    """The line from a node to its children, and the column where it begins."""
+    """Return the line from a node to its children, and its first column."""
     below = {child.centre for child in node.children}
     first, last = min(node.centre, *below), max(node.centre, *below)
     return first, "".join(
@@ -83,7 +83,7 @@ def _row(parts: list[tuple[int, str]]) -> str:
 
 
 def _sideways(tree: Tree) -> Iterator[str]:
-    """A line for each constituent and each word, farther to the right the deeper it is."""
+    """Return one line for each constituent and word, indented by depth."""
     pending = [(tree, "", "")]
     while pending:
         part, before, below = pending.pop()
@@ -116,7 +116,7 @@ def as_svg(tree: Tree) -> str:
 
 
 def as_html(trees: Iterable[Tree]) -> str:
-    """A page that loads nothing and runs nothing."""
+    """Return an HTML page of trees, without scripts and external resources."""
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -145,7 +145,7 @@ def _figure(tree: Tree) -> str:
 
 
 def _top(node: Node) -> int:
-    """The height of the line that a node's label is written on."""
+    """Return the y coordinate of a node's label."""
     return MARGIN + ROW * node.depth + 15
 
 

@@ -1,4 +1,4 @@
-"""Where each part of a drawn tree stands: a constituent over the middle of its children, words in their order."""
+"""Lay out a parse tree: each constituent is centred above its children, words keep their order."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from regard.text.trees import Tree, walk
 
 @dataclass
 class Node:
-    """A constituent, or a tag with its word under it; `normalise` has taken out what can't be drawn."""
+    """A constituent, or a tag with its word; `normalise` has removed characters that can't be drawn."""
 
     label: str
     word: str | None
@@ -17,17 +17,17 @@ class Node:
     children: list["Node"] = field(default_factory=list, repr=False)
     left: int = 0
     span: int = 0
-    """The room of the node and all below it: no other reaches into it."""
+    """Width reserved for the subtree; subtrees do not overlap."""
     centre: int = 0
 
 
 def layout(tree: Tree, width: Callable[[str], int], gap: int) -> list[Node]:
-    """The nodes of a tree, each before its children. `width` measures a text; `gap` is between neighbours."""
+    """Return the nodes in preorder. `width` measures a text; `gap` separates neighbours."""
     nodes = _nodes(tree)
     for node in reversed(nodes):
         node.span = max(width(node.label), width(node.word or ""), 1, _room(node, gap))
     for node in nodes:
-        left = node.left + node.span // 2 - _room(node, gap) // 2  # so that an only child stands right below
+        left = node.left + node.span // 2 - _room(node, gap) // 2  # an only child is placed directly below
         for child in node.children:
             child.left = left
             left += child.span + gap
@@ -57,5 +57,5 @@ def _nodes(tree: Tree) -> list[Node]:
 
 
 def _room(node: Node, gap: int) -> int:
-    """What the children take beside each other."""
+    """Return the total width of the children, gaps included."""
     return sum(child.span for child in node.children) + gap * max(0, len(node.children) - 1)

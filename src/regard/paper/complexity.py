@@ -1,4 +1,4 @@
-"""Table 1, measured: what mixing positions costs on this machine, beside what the paper says (section 4)."""
+"""Table 1, measured: the cost of each layer type on this machine, beside the paper's complexity (section 4)."""
 
 import math
 import time
@@ -16,7 +16,7 @@ from regard.paper.mixing import D_K, KERNEL, NEIGHBOURS, TABLE, Theory, mixing
 
 LENGTHS = (1024, 2048, 4096, 8192)  # n, at d = 64
 SIZES = (256, 512, 1024, 2048)  # d, at n = 256
-MEMORY_LENGTHS = (256, 512, 1024, 2048)  # where n × n numbers fit anywhere; sizes do not depend on the machine
+MEMORY_LENGTHS = (256, 512, 1024, 2048)  # n × n numbers fit on any machine; sizes do not depend on it
 PATH_LENGTHS = (16, 32, 64, 128, 256)
 SHORT = 256
 ROUNDS = 15
@@ -24,28 +24,28 @@ ROUNDS = 15
 
 @dataclass(frozen=True)
 class Measured:
-    """A layer of Table 1. Times are the processor's seconds for one sentence, by one thread; sizes are bytes."""
+    """A row of Table 1, measured. Times are CPU seconds for one sentence on one thread; sizes are bytes."""
 
     exponent_n: float
-    """Of time, fitted over `seconds_by_n`."""
+    """Exponent of time in n, fitted over `seconds_by_n`."""
     exponent_d: float
     sequential: int
-    """Steps that must follow each other, at n = 256."""
+    """Sequential operations at n = 256."""
     path: int
-    """The longest path by which an output depends on an input, at n = 256: layers, or steps of a recurrent layer."""
+    """Maximum path length at n = 256: layers, or steps of a recurrent layer."""
     path_by_n: dict[int, int]
     path_by_formula: dict[int, int]
-    """What Table 1 foresees, exactly."""
+    """Exact path length by Table 1, by n."""
     seconds_by_n: dict[int, float]
     seconds_by_d: dict[int, float]
     memory_exponent_n: float
-    """Of what is kept for the backward pass, besides input and parameters, fitted over `memory_by_n`."""
+    """Exponent in n of the memory saved for the backward pass, besides input and parameters; fits `memory_by_n`."""
     memory_exponent_d: float
     memory_by_n: dict[int, int]
     memory_by_d: dict[int, int]
     theory: Theory
     others: dict[str, Any]
-    """What belongs to one kind only."""
+    """Measurements of single layer types."""
 
     def as_dict(self) -> dict[str, Any]:
         values = asdict(self)
@@ -54,13 +54,13 @@ class Measured:
 
 
 def measure(rounds: int = ROUNDS) -> dict[str, Measured]:
-    """Every kind of layer by its name in Table 1."""
+    """Measure every layer type; the keys are the names in Table 1."""
     times_n, times_d = _times(rounds)
     measured = {}
     for kind, theory in TABLE.items():
         memory_n = {n: kept_bytes(mixing(kind, D_K), D_K, n) for n in MEMORY_LENGTHS}
         memory_d = {d: kept_bytes(mixing(kind, d), d, SHORT) for d in SIZES}
-        farther = "dilated" if kind == "convolutional" else kind  # of the two, Table 1 has the dilated ones' path
+        farther = "dilated" if kind == "convolutional" else kind  # Table 1 has the path of dilated convolutions
         paths = {n: path_length(farther, n) for n in PATH_LENGTHS}
         measured[kind] = Measured(
             exponent_n=exponent(times_n[kind]),
@@ -82,7 +82,7 @@ def measure(rounds: int = ROUNDS) -> dict[str, Measured]:
 
 
 def as_markdown(measured: Mapping[str, Measured]) -> str:
-    """Measured beside theory, and how to read it."""
+    """Return a table of measured and theoretical exponents, with a note on how to read it."""
     costs, ways = [], []
     for kind, layer in measured.items():
         theory = layer.theory
@@ -107,7 +107,7 @@ brackets, by formula. Convolutions are dilated; contiguous ones need {contiguous
 
 
 def exponent(costs: Mapping[int, float]) -> float:
-    """The p of cost ~ size^p: the slope of the least-squares line through the logarithms of both."""
+    """Return p of cost ~ size^p: the slope of the least-squares line through the logarithms of both."""
     return round(linear_regression([*map(math.log, costs)], [*map(math.log, costs.values())]).slope, 3)
 
 
@@ -127,7 +127,7 @@ Times = dict[str, dict[int, float]]
 
 
 def _times(rounds: int) -> tuple[Times, Times]:
-    """Seconds by kind and n, and by kind and d. One thread, so that how well others share the work does not count."""
+    """Return seconds by kind and n, and by kind and d, on one thread, so that parallel efficiency does not count."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -138,7 +138,7 @@ def _times(rounds: int) -> tuple[Times, Times]:
 
 @torch.inference_mode()
 def _by_size(sizes: tuple[int, ...], rounds: int, shape: Callable[[int], tuple[int, int]]) -> Times:
-    """The least time of each, in rounds over all of them, so that a busy moment of the machine spoils none for good."""
+    """Return the minimum time of each, measured in rounds over all, so that a busy moment does not spoil any result."""
     inputs = {size: torch.randn(1, *shape(size)) for size in sizes}
     layers = {(kind, size): mixing(kind, shape(size)[1]).mix for kind in TABLE for size in sizes}
     times: Times = {kind: dict.fromkeys(sizes, float("inf")) for kind in TABLE}
@@ -149,7 +149,7 @@ def _by_size(sizes: tuple[int, ...], rounds: int, shape: Callable[[int], tuple[i
 
 
 def _seconds(mix: Callable[[Tensor], Tensor], x_1ND: Tensor) -> float:
-    """The processor time of this thread, which does not go on while another process has the processor."""
+    """Return the CPU time of this thread, which other processes do not affect."""
     start = time.thread_time()
     mix(x_1ND)
     return time.thread_time() - start

@@ -1,4 +1,4 @@
-"""Table 1 as a picture: time and memory over n and d on logarithmic axes, where every power is a straight line."""
+"""Plot Table 1: time and memory over n and d on logarithmic axes, where every power is a straight line."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ KEPT = "bytes kept for the backward pass"
 
 
 def draw(measured: Mapping[str, Measured], path: Path) -> None:
-    """Time and memory by n and by d; each panel's legend gives the exponents."""
+    """Plot time and memory over n and d; the legend of each panel gives the exponents."""
     with picture(path, size=(9, 7.4)) as figure:
         by_n, by_d, memory_n, memory_d = figure.subplots(2, 2).flat
         for kind, layer in measured.items():

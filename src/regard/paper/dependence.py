@@ -1,5 +1,4 @@
-"""How outputs depend on inputs, found out from what torch records to differentiate: chains, paths, and what is kept;
-and the memory that work takes while it is done.
+"""Measure dependencies in the autograd graph: sequential operations, path lengths and saved memory; and peak memory.
 
 Shapes: E = 2 ends of a sentence, N positions, D = d_model.
 """
@@ -15,7 +14,7 @@ from regard.paper.mixing import D_K, KERNEL, NEIGHBOURS, Mixing, hop
 
 
 def longest_chain(output: Tensor) -> int:
-    """The most operations of which each needs the result of the one before, from inputs to the output."""
+    """Return the length of the longest chain of dependent operations from the inputs to the output."""
     assert output.grad_fn is not None
     length: dict[Node, int] = {}
     open_nodes: list[Node] = [output.grad_fn]
@@ -31,7 +30,7 @@ def longest_chain(output: Tensor) -> int:
 
 
 def sequential_steps(mixing: Mixing, d: int, n: int) -> int:
-    """Steps that can't be taken at once: n if each further position lengthens the longest chain, 1 if none does."""
+    """Return the sequential operations: n if each further position lengthens the longest chain, 1 if none does."""
     half, shorter, whole = (longest_chain(mixing.mix(_input(length, d))) for length in (n // 2, n - 1, n))
     added = whole - shorter
     assert whole - half == added * (n - n // 2), "a chain grows by as much with every position, or not at all"
@@ -39,11 +38,11 @@ def sequential_steps(mixing: Mixing, d: int, n: int) -> int:
 
 
 def path_length(kind: str, n: int) -> int:
-    """The longest of the shortest paths from an input to an output, in layers or, in a recurrent layer, in steps.
+    """Return the maximum path length between an input and an output: in layers or, in a recurrent layer, in steps.
 
-    The first and the last output are followed back, hop by hop: from the outputs that are reached so far, to those
-    inputs of the hop where their gradient is not 0, until neither end gains another. All other outputs lie between the
-    two, and every position is treated alike. The gradient is drawn anew for every hop, or it would vanish on the way.
+    The first and the last output are traced back hop by hop, from the positions reached so far to the inputs with a
+    nonzero gradient, until neither set grows. All other outputs lie between the two, and every position is treated
+    alike. The gradient is drawn at random for every hop, since it would vanish on a long path.
     """
     reached_EN = torch.zeros(2, n, dtype=torch.bool)
     reached_EN[0, 0] = reached_EN[1, -1] = True
@@ -56,7 +55,7 @@ def path_length(kind: str, n: int) -> int:
 
 
 def _reached_from(outputs_EN: Tensor, mixing: Mixing) -> Tensor:
-    """The inputs that have a gradient when some outputs have one."""
+    """Return the inputs with a nonzero gradient when the given outputs have one."""
     x_END = torch.randn(*outputs_EN.shape, D_K, requires_grad=True)
     y_END = mixing.mix(x_END)
     (gradient_END,) = torch.autograd.grad(y_END, x_END, torch.randn_like(y_END) * outputs_EN[:, :, None])
@@ -64,7 +63,7 @@ def _reached_from(outputs_EN: Tensor, mixing: Mixing) -> Tensor:
 
 
 def path_formula(kind: str, n: int) -> int:
-    """What the path should be exactly, where Table 1 gives its order: k and r lie on both sides of a position."""
+    """Return the exact path length, of which Table 1 gives the order: k and r are centred on a position."""
     match kind:
         case "self-attention":
             return 1
@@ -79,7 +78,7 @@ def path_formula(kind: str, n: int) -> int:
 
 
 def kept_bytes(mixing: Mixing, d: int, n: int) -> int:
-    """The memory that a layer keeps for the backward pass, besides its input and its parameters."""
+    """Return the bytes that a layer saves for the backward pass, without its input and its parameters."""
     x_1ND = _input(n, d)
     given = {_place(tensor) for tensor in (x_1ND, *mixing.layer.parameters())}
     kept: dict[int, int] = {}
@@ -90,12 +89,12 @@ def kept_bytes(mixing: Mixing, d: int, n: int) -> int:
 
     with saved_tensors_hooks(keep, lambda tensor: tensor):
         output = mixing.mix(x_1ND)
-    assert output.requires_grad  # it holds what was kept until here, so that no two things were in the same place
+    assert output.requires_grad  # keeps the saved tensors alive until here, so that no two shared an address
     return sum(size for place, size in kept.items() if place not in given)
 
 
 def peak_bytes(work: Callable[[], object]) -> int:
-    """The most memory that torch holds while something is done, beyond what it held before."""
+    """Return the peak memory that torch allocates during a call, beyond what it held before."""
     with torch.profiler.profile(profile_memory=True) as profile:
         work()
     held = most = 0

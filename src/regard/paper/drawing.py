@@ -1,4 +1,4 @@
-"""Pictures by matplotlib: whole or absent, the same bytes for the same drawing, and one sentence when it is missing."""
+"""Write figures with matplotlib: atomically, reproducibly, and with a clear error if matplotlib is missing."""
 
 import io
 import warnings
@@ -26,7 +26,7 @@ PLAIN: Any = {  # matplotlib has a type for every name
 
 
 def check_picture(path: Path) -> None:
-    """Refuse, before any work is done, what could not be drawn."""
+    """Raise a UserError early if the figure could not be written."""
     if path.suffix[1:] not in FORMS:
         raise UserError(f"{path}: a picture ends in .svg, .png or .pdf; change its name")
     require()
@@ -34,7 +34,7 @@ def check_picture(path: Path) -> None:
 
 @contextmanager
 def picture(*paths: Path, size: tuple[float, float], texts: tuple[str, ...] = ()) -> Iterator["Figure"]:
-    """A figure to draw on, of so many inches; it is written when the block ends. `texts` are words of any script."""
+    """Yield a figure of a size in inches, and write it when the block ends. `texts` are its labels, in any script."""
     require()
     from matplotlib import rc_context  # noqa: PLC0415  # an extra
     from matplotlib.figure import Figure  # noqa: PLC0415
@@ -42,7 +42,7 @@ def picture(*paths: Path, size: tuple[float, float], texts: tuple[str, ...] = ()
     from regard.look.fonts import families  # noqa: PLC0415
 
     with rc_context({**PLAIN, "font.family": families(texts)[0]}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # a character that no font has becomes a box
+        warnings.filterwarnings("ignore", "Glyph")  # a missing glyph becomes a box
         figure = Figure(figsize=size, layout="constrained")
         yield figure
         for path in paths:
@@ -54,7 +54,7 @@ def picture(*paths: Path, size: tuple[float, float], texts: tuple[str, ...] = ()
 
 
 def require() -> None:
-    """Refuse to go on without matplotlib."""
+    """Raise a UserError if matplotlib is not installed."""
     try:
         import matplotlib  # noqa: F401, PLC0415
     except ImportError:

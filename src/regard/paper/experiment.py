@@ -1,7 +1,7 @@
-"""An experiment: models trained one after the other, each in the folder of an ordinary run, and measured.
+"""An experiment: train and measure several models, each in the folder of an ordinary run.
 
-Nothing is done twice. A run that has its figures is passed over, and one that was stopped goes on where it was; so the
-same command goes on with an experiment that was stopped.
+A run that has its figures is skipped, and an unfinished one resumes; so the same command resumes an interrupted
+experiment.
 """
 
 import hashlib
@@ -32,10 +32,10 @@ from regard.translate.load import load
 from regard.translate.translator import Translator
 
 Watch = Callable[[str, int, Path], AbstractContextManager[Observer]]
-"""Somebody to watch a run: given what it is, how many steps it has and its folder."""
+"""Return an observer for a run, given its title, its number of steps and its folder."""
 
 Warn = Callable[[str], None]
-"""Somebody to tell what is passed over, and why."""
+"""Called with a warning: what is skipped, and why."""
 
 FIGURES = "figures.json"
 
@@ -43,34 +43,34 @@ Description = TypeVar("Description", bound=Frozen)
 
 
 class Row(NamedTuple):
-    """A model of an experiment, by the name of its run."""
+    """A model of an experiment, with the name of its run."""
 
     name: str
     config: Config
 
 
 class Figures(Frozen):
-    """What became of a row."""
+    """The results of a row."""
 
     step: int
     seconds: float
-    """Spent training, without validations and checkpoints."""
+    """Training time, without validations and checkpoints."""
     tokens: int
     """Source and target tokens seen."""
     parameters: int
     perplexity: float
-    """For each token of the references."""
+    """Per token of the references."""
     bleu: float
     signature: str
     by_length: tuple[Bucket, ...]
     measured_on: str
     sample: str
-    """Checksum of what it was measured on."""
+    """Checksum of the sample it was measured on."""
     config: Config
     data: str
     """Checksum of the data's manifest."""
     code: str = ""
-    """The version of the code that trained and measured it; none in files of before it was recorded."""
+    """Version of the code that trained and measured it; empty in files that predate this field."""
 
     @property
     def tokens_per_second(self) -> float:
@@ -78,7 +78,7 @@ class Figures(Frozen):
 
 
 class Sample(NamedTuple):
-    """What models are measured on."""
+    """The sentence pairs that models are measured on."""
 
     name: str
     pairs: list[RawPair]
@@ -89,12 +89,12 @@ class Sample(NamedTuple):
 
 
 def read_experiment(kind: type[Description], name: str, path: Path | None) -> Description:
-    """The experiment that a file describes; without one, that of this name which the package has."""
+    """Read an experiment from a file or, without one, from the package by its name."""
     return check(kind, sections(path or Path(str(files("regard.paper"))) / f"{name}.toml"), str(path or name))
 
 
 def sample_of(data: Prepared, files: tuple[str, str] | None = None) -> Sample:
-    """Two files aligned by line; without them, the validation set."""
+    """Read the sample from two files aligned by line; without them, take the validation set."""
     if data.config.task != "translation":
         raise UserError(f"{data.directory}: is for {data.config.task}; give data that was prepared for translation")
     if files is None:
@@ -108,7 +108,7 @@ def sample_of(data: Prepared, files: tuple[str, str] | None = None) -> Sample:
 
 
 def known(path: Path, config: Config, data: Prepared, sample: Sample, warn: Warn) -> Figures | None:
-    """The figures of a run that is done, if they are of these settings, data and sample, and of this code."""
+    """Return the figures of a finished run if settings, data, sample and code version match."""
     if not path.exists():
         return None
     figures = check(Figures, read_json(path), str(path))
@@ -123,10 +123,10 @@ def known(path: Path, config: Config, data: Prepared, sample: Sample, warn: Warn
 
 
 def train_to_the_end(config: Config, data: Prepared, run: Path, observer: Observer, *, fresh: bool = False) -> Record:
-    """Train until the last step, or see that it is done; returns the last line of the log about training.
+    """Train to the last step unless that is done; return the last training entry of the log.
 
-    A run of other settings or data, by other code or beyond that step, is refused. One that is asked to stop when it
-    has nothing left to do stops the whole experiment.
+    A run with other settings, data or code, or beyond that step, is rejected. A stop signal after the last step stops
+    the whole experiment.
     """
     if not fresh:
         _check_code(run)
@@ -146,7 +146,7 @@ def train_to_the_end(config: Config, data: Prepared, run: Path, observer: Observ
 
 
 def _check_code(run: Path) -> None:
-    """Refuse a run that other code began or went on with."""
+    """Reject a run that another version of the code started or resumed."""
     here = code_version()
     lines = records(run / LOG) if (run / LOG).is_file() else ()
     for line in lines:
@@ -159,7 +159,7 @@ def _check_code(run: Path) -> None:
 
 
 def progress(run: Path) -> list[Record]:
-    """The lines of a run's log about training, each with its step, seconds and tokens."""
+    """Return the training entries of a run's log, each with its step, seconds and tokens."""
     if not (run / LOG).is_file():
         return []
     return [record for record in records(run / LOG) if record.get("event") == "train"]
@@ -202,13 +202,13 @@ def _perplexity(translator: Translator, pairs: Sequence[RawPair]) -> float:
 
 
 Outcome = Figures | str
-"""What became of a row, or why there is nothing."""
+"""The figures of a row, or the reason why there are none."""
 
 
 def run_rows(
     rows: Sequence[Row], data: Prepared, out: Path, sample: Sample, watch: Watch, warn: Warn, *, fresh: bool = False
 ) -> dict[str, Outcome]:
-    """Train and measure rows one after the other. One that fails is told in its place, and the others go on."""
+    """Train and measure rows one after the other. A failure is recorded for its row, and the others continue."""
     settled = {row.name: settle(row.config, data) for row in rows}
     work = {name: cost(config.model).parameters * config.train.steps for name, config in settled.items()}
     outcomes: dict[str, Outcome] = {}
@@ -232,7 +232,7 @@ def run_rows(
 
 
 def time_left(work: Mapping[str, int], outcomes: Mapping[str, Outcome]) -> str:
-    """How long the rows that are left will take, if time goes with work; nothing before the first is done."""
+    """Estimate the time for the remaining rows, in proportion to their work; None before the first is done."""
     done = {name: figures.seconds for name, figures in outcomes.items() if isinstance(figures, Figures)}
     if not done:
         return ""

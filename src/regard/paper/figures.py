@@ -1,4 +1,4 @@
-"""The pictures that readers of the paper ask for: positions, the causal mask, the learning rate, and heads at work.
+"""Figures for readers of the paper: positional encodings, the causal mask, the learning rate, attention heads.
 
 Shapes: T queries, S keys, P positions, D = d_model, K = d_k, L layers, H heads.
 """
@@ -25,9 +25,9 @@ FORMS = (".svg", ".png")
 
 
 def write_figures(out: Path, model: Path | None, text: str) -> list[str]:
-    """Draw all of them into a folder, each as SVG and PNG; returns the names of the files.
+    """Write all figures to a folder, each as SVG and PNG; return the names of the files.
 
-    The heads are those of `model`, if there is one, at work on `text`.
+    With a `model`, also draw its attention heads for `text`.
     """
     require()
     sight = None if model is None else see_first(model, text)
@@ -52,7 +52,7 @@ def _files(out: Path, name: str) -> list[Path]:
 
 
 def draw_two_positions(*paths: Path) -> None:
-    """Over the dimensions, neighbouring positions are alike and distant ones are not (section 3.5)."""
+    """Plot encodings over the dimensions: neighbouring positions are similar, distant ones are not (section 3.5)."""
     table_PD = sinusoids(0, D_MODEL, D_MODEL)
     with picture(*paths, size=(9, 5)) as figure:
         for axes, other in zip(figure.subplots(2, 1, sharex=True), (4, 500), strict=True):
@@ -69,7 +69,7 @@ def draw_two_positions(*paths: Path) -> None:
 
 
 def draw_dimensions(*paths: Path) -> None:
-    """Over the positions, each dimension is a wave; wavelengths grow from 2π to 10000 · 2π."""
+    """Plot single dimensions over the positions: waves with wavelengths from 2π to 10000 · 2π."""
     table_PD = sinusoids(0, D_MODEL, D_MODEL)
     with picture(*paths, size=(9, 6.4)) as figure:
         for axes, dimension in zip(figure.subplots(4, 1, sharex=True), (0, 10, 300, 511), strict=True):
@@ -80,7 +80,7 @@ def draw_dimensions(*paths: Path) -> None:
 
 
 def draw_table(*paths: Path) -> None:
-    """All that is added to the embeddings of the first positions, and how alike two positions are."""
+    """Draw the table of positional encodings, and the cosine similarity of each two positions."""
     size = 128
     table_PD = sinusoids(0, 100, size)
     alike_PP = table_PD @ table_PD.T / (size / 2)  # a cosine: every PE has the length sqrt(d_model / 2)
@@ -95,7 +95,7 @@ def draw_table(*paths: Path) -> None:
 
 
 def masked_example() -> tuple[list[str], Tensor, Tensor, Tensor]:
-    """Words, their scores, the scores with −inf where a word comes later, and the weights of equation 1."""
+    """Return words, their scores, the scores with −inf for later words, and the weights of equation 1."""
     words = ["I", "am", "a", "student"]
     generator = torch.Generator().manual_seed(1)
     query_TK, key_SK = torch.randn(2, len(words), 64, generator=generator)
@@ -105,7 +105,7 @@ def masked_example() -> tuple[list[str], Tensor, Tensor, Tensor]:
 
 
 def draw_causal_mask(*paths: Path) -> None:
-    """Scores, the same with the future forbidden, and what the softmax makes of them (section 3.2.3)."""
+    """Draw scores, masked scores and the weights after the softmax (section 3.2.3)."""
     words, *steps = masked_example()
     titles = ("scores, QKᵀ / √dₖ", "masked", "weights, after the softmax")
     with picture(*paths, size=(10, 3.5)) as figure:
@@ -135,7 +135,7 @@ def _label(axes: "Axes", words: list[str], title: str) -> None:
 
 
 def draw_rates(*paths: Path) -> None:
-    """Equation 3 for some sizes and warmups: the rate rises for `warmup` steps, then falls as 1/sqrt(step)."""
+    """Plot equation 3 for some sizes and warmups: the rate rises for `warmup` steps, then falls as 1/sqrt(step)."""
     steps = range(1, 20_001, 10)
     with picture(*paths, size=(9, 4)) as figure:
         axes = figure.subplots()

@@ -1,4 +1,4 @@
-"""What the paper finds in Table 3, and whether it reappears: by more than the seed alone makes of a difference."""
+"""The paper's findings in Table 3, and whether they reappear by more than the variation between seeds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ MEASURES = {"ppl": "PPL", "bleu": "BLEU"}
 
 
 class Point(NamedTuple):
-    """A row's two figures."""
+    """The two figures of a row."""
 
     ppl: float
     bleu: float
@@ -31,7 +31,7 @@ class Expectation(Frozen):
 
 
 class Finding(Frozen):
-    """A sentence of section 6.2, and the differences that it stands on."""
+    """A statement of section 6.2, and the differences that support it."""
 
     group: str
     says: str
@@ -53,12 +53,12 @@ def mean(points: Sequence[Point]) -> Point:
 
 
 def spread(base: Sequence[Point]) -> Point:
-    """How far apart runs of base are that differ in nothing but their seed."""
+    """Return the range of base over its seeds."""
     return Point(*(max(side) - min(side) for side in zip(*base, strict=True)))
 
 
 def judge(finding: Finding, rows: Mapping[str, Point], base: Sequence[Point]) -> Judgement:
-    """Compare each row of a finding with the mean of base. A difference within the spread is not one."""
+    """Compare each row of a finding with the mean of base; a difference within the spread counts as none."""
     missing = [one.row for one in finding.expect if one.row not in rows]
     if len(base) < 2 or missing:
         reason = f"not run: {', '.join(missing)}" if missing else "base needs two seeds to tell what is chance"

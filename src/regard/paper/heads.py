@@ -1,6 +1,6 @@
-"""Heads of a trained model at work, as in the paper's appendix: who looks at whom, and at what one word looks.
+"""Draw the attention heads of a trained model, as in the paper's appendix: all heads, and those of one word.
 
-Shapes: L layers, H heads, T tokens that look, S tokens that are looked at.
+Shapes: L layers, H heads, T queries, S keys.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ WORD = "it"
 
 
 def see_first(model: Path, text: str) -> Sight:
-    """The first sentence of a text, seen from inside the model."""
+    """Return the internals of the first sentence of a text."""
     sentences = look(load(model), text).sentences
     if not sentences:
         raise UserError("the text is blank, so there is nothing to look at; give a sentence")
@@ -27,7 +27,7 @@ def see_first(model: Path, text: str) -> Sight:
 
 
 def draw_heads(sight: Sight, files: Callable[[str], Sequence[Path]]) -> list[str]:
-    """Draw every head of every attention; returns the pictures' names. `files` says where a picture of a name goes."""
+    """Draw every head of every kind of attention; return the figures' names. `files` maps a name to its files."""
     names = []
     for kind, weights_LHTS in sight.attention.items():
         names.append(f"heads-{kind}")
@@ -40,7 +40,7 @@ def draw_heads(sight: Sight, files: Callable[[str], Sequence[Path]]) -> list[str
 
 
 def _draw_all(paths: Sequence[Path], weights_LHTS: Tensor, rows: list[str], columns: list[str]) -> None:
-    """A grid: layers below each other, heads beside each other."""
+    """Draw a grid with a row for each layer and a column for each head."""
     L, H, T, S = weights_LHTS.shape
     size = (1.2 + H * (0.3 + 0.15 * S), 1.2 + L * (0.35 + 0.15 * T))
     with picture(*paths, size=size, texts=(*rows, *columns)) as figure:
@@ -53,7 +53,7 @@ def _draw_all(paths: Sequence[Path], weights_LHTS: Tensor, rows: list[str], colu
 
 
 def _draw_word(paths: Sequence[Path], sight: Sight) -> None:
-    """At what a word of the source looks: a row a head."""
+    """Draw the weights of one source word, a row for each head."""
     weights_LHTS = sight.attention["encoder"]
     L, H, _, S = weights_LHTS.shape
     place = sight.source.word_of.index(sight.source.words.index(WORD))

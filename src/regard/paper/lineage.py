@@ -1,7 +1,7 @@
-"""The models before the Transformer beside it: as large, on the same data, for as many steps and for as long.
+"""Compare earlier models with the Transformer: same size, same data, equal steps and equal time.
 
-A run is measured at two moments: when it has made as many steps as the Transformer, and at the first checkpoint at
-which it has trained for as long. Whichever comes first, the run goes on to the other.
+A run is measured twice: after as many steps as the Transformer, and at the first checkpoint at which it has trained
+for as long. Whichever comes first, the run continues to the other.
 """
 
 from bisect import bisect_left
@@ -32,30 +32,30 @@ from regard.train.log import records
 from regard.train.run import LOG, settle
 
 STEPS, TIME = "same-steps.json", "same-time.json"
-WIDTHS = range(8, 8192, 8)  # of which d_model is one
+WIDTHS = range(8, 8192, 8)  # candidates for d_model
 
 
 class Lineage(Frozen):
-    """What lineage.toml says."""
+    """The content of lineage.toml."""
 
     models: tuple[str, ...]
-    """Presets; the first is what the others are compared with."""
+    """Presets; the first is the baseline."""
     set: dict[str, dict[str, Any]]
 
 
 class Moments(NamedTuple):
-    """A model after as many steps, and after as long, as the first."""
+    """The figures of a model after as many steps, and after as much time, as the baseline."""
 
     steps: Figures
     time: Figures
 
 
 Outcomes = dict[str, Moments | str]
-"""By model; or why there is nothing."""
+"""The figures by model, or the reason why there are none."""
 
 
 def sized(experiment: Lineage, data: Prepared) -> dict[str, Config]:
-    """Every model's settings, with that d_model which brings its parameters nearest to the first one's."""
+    """Return each model's settings, with d_model chosen to match the baseline's number of parameters most closely."""
     first, *others = ((name, settle(preset(name, **experiment.set), data)) for name in experiment.models)
     for name, config in (first, *others):
         if config.train.schedule == "cosine":
@@ -87,9 +87,9 @@ def run_lineage(
     *,
     fresh: bool,
 ) -> Outcomes:
-    """Train and measure the first model, and then the others that are wanted; all, if none is named.
+    """Train and measure the baseline, then the requested models, or all if none is named.
 
-    Of the rest, those that are done are among the outcomes, too.
+    The outcomes also include the other models that are done.
     """
     configs = sized(experiment, data)
     for name in wanted:
@@ -124,7 +124,7 @@ def run_lineage(
 
 
 def later_moments(chosen: Sequence[str], outcomes: Outcomes) -> dict[str, Outcome]:
-    """Of each model that was chosen and is done the later moment, which tells how long it took."""
+    """Return the later figures of each requested model that is done, which have its total training time."""
     return {
         name: found if isinstance(found, str) else max(found, key=lambda figures: figures.seconds)
         for name, found in outcomes.items()
@@ -135,11 +135,11 @@ def later_moments(chosen: Sequence[str], outcomes: Outcomes) -> dict[str, Outcom
 def _measured(
     config: Config, data: Prepared, run: Path, sample: Sample, seconds: float | None, warn: Warn
 ) -> tuple[Figures | None, Figures | None]:
-    """A model's two moments, as far as they have been measured."""
+    """Return the figures of a model at both moments, if they have been measured."""
     by_steps, by_time = (known(run / name, config, data, sample, warn) for name in (STEPS, TIME))
     if by_time is not None and seconds is not None:
         before = [passed for step, passed in _checkpoints(run, config.train.checkpoint_every) if step < by_time.step]
-        if not before[-1] < seconds <= by_time.seconds:  # the first model has been trained anew, and took another time
+        if not before[-1] < seconds <= by_time.seconds:  # the baseline was trained again and took another time
             by_time = None
     return by_steps, by_time
 
@@ -156,7 +156,7 @@ def _moments(
     *,
     fresh: bool,
 ) -> Moments:
-    """Train until both moments have been measured; without `seconds`, they are the same one."""
+    """Train until both moments are measured; without `seconds` they coincide."""
     if fresh:
         for path in (run / STEPS, run / TIME):
             path.unlink(missing_ok=True)
@@ -180,8 +180,8 @@ def _moments(
 
 
 def step_at(run: Path, every: int, seconds: float) -> int:
-    """Until which checkpoint a run may go that is to be measured after so long: the one at which it has trained for so
-    long, or one half the way there, should it become slower; its log tells how fast it was.
+    """Return the step to train to, for a measurement after so many seconds of training: the checkpoint at which the log
+    shows that time reached, else one half way there by the logged speed, in case the run becomes slower.
     """
     regular = _checkpoints(run, every)
     step, passed = regular[-1]
@@ -197,12 +197,12 @@ def step_at(run: Path, every: int, seconds: float) -> int:
 
 
 def _checkpoints(run: Path, every: int) -> list[tuple[int, float]]:
-    """The start and the regular checkpoints of a run: the step, and for how long it had trained."""
+    """Return step and training time at the start and at each regular checkpoint."""
     return [(0, 0.0), *((line["step"], line["seconds"]) for line in progress(run) if line["step"] % every == 0)]
 
 
 def losses(run: Path) -> list[tuple[float, float]]:
-    """Seconds of training and loss on the validation set, at every checkpoint."""
+    """Return training seconds and validation loss at every checkpoint."""
     seconds: dict[int, float] = {}
     points = []
     for record in records(run / LOG):

@@ -1,4 +1,4 @@
-"""The lineage's figures as tables: after the same steps, after the same time, and by the length of sentences."""
+"""Report the lineage as tables: after equal steps, after equal time, and by sentence length."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +14,7 @@ ALONE = {"rnn": "rnn-attention", "lstm": "lstm-attention", "gru": "gru-attention
 
 
 def write_lineage(out: Path, outcomes: Outcomes) -> dict[str, Any]:
-    """Write lineage.json, lineage.md and the two pictures; returns what is in the first."""
+    """Write lineage.json, lineage.md and the two figures; return the content of the first."""
     done = {name: found for name, found in outcomes.items() if isinstance(found, Moments)}
     first = next(iter(done.values())).steps
     report = {
@@ -85,7 +85,7 @@ def _lengths(models: Mapping[str, Figures]) -> str:
 
 
 def fixed_context(models: Mapping[str, Figures]) -> list[str]:
-    """In words, for each recurrent model: what becomes of long sentences through one vector, and by attention."""
+    """Compare, for each recurrent model, long sentences with a fixed context vector and with attention, in words."""
     return [
         f"- {_fall(alone, models[alone])}, and {_fall(attending, models[attending])}."
         for alone, attending in ALONE.items()

@@ -1,10 +1,10 @@
-"""Tables for a page that are also good to read in a terminal."""
+"""Markdown tables that are also readable in a terminal."""
 
 from collections.abc import Sequence
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A Markdown table with even columns: the first one to the left, the others to the right; None is an empty cell."""
+    """Return a Markdown table with padded columns: the first left-aligned, the others right; None is an empty cell."""
     cells = [[*heads], *(["" if cell is None else str(cell) for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
@@ -13,5 +13,5 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def number(value: float | None, form: str) -> str | None:
-    """A figure in a cell, if there is one."""
+    """Format a number for a cell; None is an empty cell."""
     return None if value is None else format(value, form)

@@ -1,8 +1,8 @@
-"""The kinds of layer in Table 1, each as the function that lets positions know of each other, and nothing besides.
+"""The layer types of Table 1, each reduced to the function that mixes positions.
 
-What all layers share stays outside: attention takes x for its queries, keys and values alike, without W^Q, W^K, W^V and
-W^O. A convolution's and a recurrence's matrices are their mixing. Torch's recurrent layer makes W x of all positions in
-one product first, which is O(n·d²) like the rest of it, and is counted with it.
+Attention uses x as queries, keys and values, without W^Q, W^K, W^V and W^O. The matrices of a convolution and of a
+recurrence are part of their mixing. Torch's recurrent layer first computes W x of all positions in one matmul, which is
+O(n·d²) like the rest of it, and is counted with it.
 
 Shapes: B sentences, N positions, X = B·N, D = d_model, H heads, K = d_k.
 """
@@ -20,14 +20,14 @@ from regard.model.earlier.convolutional import GatedConvolution
 from regard.model.earlier.dilated import DilatedBlock
 from regard.model.earlier.recurrent import cells
 
-D_K = 64  # of every head, so that d grows by heads, as from base to big
+D_K = 64  # per head: a larger d has more heads, as from base to big
 KERNEL = 3
 NEIGHBOURS = 64
 
 
 @dataclass(frozen=True)
 class Mixing:
-    """A layer, and what it does to the positions: B, N, D to B, N, D."""
+    """A layer, and its function on positions: (B, N, D) to (B, N, D)."""
 
     layer: nn.Module
     mix: Callable[[Tensor], Tensor]
@@ -35,7 +35,7 @@ class Mixing:
 
 @dataclass(frozen=True)
 class Theory:
-    """A row of Table 1 as the paper has it, and the exponents that it foresees."""
+    """A row of the paper's Table 1, and the exponents that it implies."""
 
     complexity: str
     sequential: str
@@ -53,7 +53,7 @@ TABLE = {
 
 
 def mixing(kind: str, d: int, *, as_written: bool = False) -> Mixing:
-    """A layer of this kind on d numbers a position; attention `as_written` is equation 1 rather than a fused kernel."""
+    """Return a layer of this kind of width d; attention `as_written` is equation 1 instead of a fused kernel."""
     if kind == "recurrent":
         recurrence = cells("rnn", d, layers=1, dropout=0.0)
         return Mixing(recurrence, lambda x_BND: recurrence(x_BND)[0])
@@ -71,10 +71,10 @@ def mixing(kind: str, d: int, *, as_written: bool = False) -> Mixing:
 
 
 def hop(kind: str, number: int) -> Mixing:
-    """A link of a path from inputs to outputs, the last but `number`: mostly a layer of a stack.
+    """Return one hop of a path from inputs to outputs, counted from the last: usually a layer of a stack.
 
-    In a recurrent layer it is a step, from each position to the next. Dilated convolutions look back, as in a decoder,
-    each k times as far as the one above it.
+    In a recurrent layer it is a time step, from each position to the next. Dilated convolutions are causal, as in a
+    decoder, and each reaches k times as far as the one above it.
     """
     if kind == "recurrent":
         cell = cells("rnn", D_K, layers=1, dropout=0.0)

@@ -1,4 +1,4 @@
-"""The pictures of experiments: Table 3's rows beside base; the lineage over time, and over the length of sentences."""
+"""Plots of experiments: Table 3's rows beside base; the lineage over time, and over sentence length."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,11 +8,11 @@ from regard.evaluate.bleu import Bucket
 from regard.paper.drawing import BLUE, GREEN, GREY, RED, picture
 from regard.paper.findings import Point
 
-FEWEST = 20  # sentences that make a point of a curve over their length
+FEWEST = 20  # minimum number of sentences for a point of a curve over length
 
 
 class Difference(NamedTuple):
-    """A row less base, ours and the paper's; base's own seeds have only ours."""
+    """The difference of a row from base, ours and the paper's; base's seeds have only ours."""
 
     row: str
     ours: Point
@@ -20,7 +20,7 @@ class Difference(NamedTuple):
 
 
 def draw_differences(path: Path, rows: Sequence[Difference]) -> None:
-    """Every row of Table 3 as a point to the left or right of base, ours and the paper's; the band is base's seeds."""
+    """Plot each row of Table 3 as a point left or right of base, ours and the paper's; the band is base's seeds."""
     with picture(path, size=(9, 1.2 + 0.28 * len(rows))) as figure:
         sides = figure.subplots(1, 2, sharey=True)
         for at, axes, name in zip((0, 1), sides, ("PPL (less is better)", "BLEU"), strict=True):
@@ -32,7 +32,7 @@ def draw_differences(path: Path, rows: Sequence[Difference]) -> None:
             axes.scatter([x for x, _ in published], [y for _, y in published], 90, GREY, marker="|", label="the paper")
             axes.scatter(ours, range(len(rows)), 26, BLUE, label="ours")
             axes.set_xlabel(f"{name}, difference from base")
-            axes.locator_params(axis="x", nbins=6)  # more would run into each other
+            axes.locator_params(axis="x", nbins=6)  # more labels would overlap
             axes.grid(axis="y", alpha=0.3)
             axes.set_axisbelow(True)
         sides[0].set_yticks(range(len(rows)), [row.row for row in rows])
@@ -41,7 +41,7 @@ def draw_differences(path: Path, rows: Sequence[Difference]) -> None:
 
 
 def draw_lengths(path: Path, buckets: Mapping[str, Sequence[Bucket]]) -> None:
-    """BLEU by the length of the source; models without attention are dashed."""
+    """Plot BLEU over source length; models without attention are dashed."""
     first = [bucket for bucket in next(iter(buckets.values())) if bucket.sentences >= FEWEST]
     with picture(path, size=(8, 4.8)) as figure:
         axes = figure.subplots()
@@ -56,7 +56,7 @@ def draw_lengths(path: Path, buckets: Mapping[str, Sequence[Bucket]]) -> None:
 
 
 def draw_losses(path: Path, curves: Mapping[str, Sequence[tuple[float, float]]], limit: float) -> None:
-    """Loss on the validation set over the seconds of training; the line is where the same time is."""
+    """Plot validation loss over seconds of training; the vertical line marks equal time."""
     with picture(path, size=(8, 4.8)) as figure:
         axes = figure.subplots()
         for name, points in curves.items():
@@ -68,7 +68,7 @@ def draw_losses(path: Path, curves: Mapping[str, Sequence[tuple[float, float]]],
 
 
 def style(name: str) -> dict[str, Any]:
-    """A colour for each kind of model, and a dashed line for one that sees the source as one vector."""
+    """Return the colour of a kind of model, and a dashed line for one that encodes the source as one vector."""
     colours = {"rnn": "#c99700", "lstm": RED, "gru": "#8b2fb0", "convs2s": GREEN, "feedforward": GREY}
     kind = name.partition("-")[0]
     alone = name in ("rnn", "lstm", "gru")

@@ -1,4 +1,4 @@
-"""What the paper reports in Tables 2 and 4."""
+"""The figures that the paper reports in Tables 2 and 4."""
 
 from pydantic import Field
 
@@ -7,7 +7,7 @@ from regard.paper.experiment import read_experiment
 
 
 class Translated(Frozen):
-    """A row of Table 2, by pair of languages."""
+    """A row of Table 2, by language pair."""
 
     model: str
     bleu: dict[str, float]

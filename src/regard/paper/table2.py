@@ -1,4 +1,4 @@
-"""Table 2: translation quality and what training cost, published and ours."""
+"""Table 2: translation quality and training cost, published and ours."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -31,18 +31,18 @@ class Ours:
     parameters: int
     steps: int
     tokens: int
-    """Source and target tokens that training has seen."""
+    """Source and target tokens seen in training."""
     flops: float
-    """Three times the forward pass for all of them, counted on sentences of mean length."""
+    """Training cost: three forward passes over all tokens, computed for sentences of mean length."""
     bleu: float | None
     signature: str | None
     bleu_compound: float | None
-    """The paper's kind of BLEU; only on a test."""
+    """BLEU with split compounds, as in the paper; only on a test set."""
     measured_on: str | None
 
 
 def ours(run: Path, test: tuple[str, str] | None) -> Ours:
-    """What a run has cost, and its BLEU: on two files aligned by line, or the last one in its log."""
+    """Return a run's training cost and its BLEU: on two files aligned by line, or the last in its log."""
     if not (run / LOG).is_file() or not (run / MODEL).is_dir():
         raise UserError(
             f"{run}: not the folder of a finished training run; name one in which `regard train` has made a model"
@@ -67,7 +67,7 @@ def ours(run: Path, test: tuple[str, str] | None) -> Ours:
 
 
 def _cost(config: Config) -> Cost:
-    """Of a pair of sentences of mean length in the data; if they are no longer here, of 25 and 25 tokens."""
+    """Return the cost of a sentence pair of the data's mean lengths; without the data, of 25 and 25 tokens."""
     folder = Path(config.data or "")
     if config.data is None or not (folder / DESCRIPTION).is_file():
         return cost(config.model)
@@ -75,7 +75,7 @@ def _cost(config: Config) -> Cost:
 
 
 def mean_lengths(data: Prepared) -> tuple[int, int]:
-    """Tokens of a source and of a target, their ends included."""
+    """Return the mean number of source and target tokens, EOS included."""
     pairs = sum(split.kept for split in data.report.train)
     source, target = (sum(getattr(split, side).tokens for split in data.report.train) for side in ("source", "target"))
     return round(source / pairs) + 1, round(target / pairs) + 1
@@ -99,7 +99,7 @@ def report(runs: list[Ours]) -> dict[str, Any]:
 
 
 def as_markdown(runs: list[Ours]) -> str:
-    """The published rows, and ours under them."""
+    """Return a table of the published rows and ours below them."""
     rows = [
         [row.model, *(number(row.bleu.get(pair), "g") for pair in PAIRS)]
         + [number(row.flops.get(pair), ".1e") for pair in PAIRS]

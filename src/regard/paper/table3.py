@@ -1,4 +1,4 @@
-"""Table 3: variations of the base model (section 6.2), all of them trained at the same scale."""
+"""Table 3: variations of the base model (section 6.2), all trained at the same scale."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,26 +24,26 @@ Sections = dict[str, dict[str, Any]]
 
 
 class Scale(Frozen):
-    """What is done to every row alike."""
+    """The changes that scale every row down alike."""
 
     divide: dict[str, dict[str, int]] = Field(default_factory=dict)
     set: Sections = Field(default_factory=dict)
 
 
 class Table3(Frozen):
-    """What table3.toml says."""
+    """The content of table3.toml."""
 
     rows: tuple[str, ...]
     """Presets."""
     seeds: tuple[int, ...]
-    """Of base."""
+    """Seeds of base."""
     set: Sections = Field(default_factory=dict)
     scales: dict[str, Scale]
     findings: tuple[Finding, ...] = ()
 
 
 def rows_at(experiment: Table3, scale: str) -> list[Row]:
-    """Every run of the table at a scale; base comes once for each seed."""
+    """Return every run of the table at a scale; base once for each seed."""
     if scale not in experiment.scales:
         known_ones = list(experiment.scales)
         raise UserError(f"no scale is called {scale!r}{nearest(scale, known_ones)}; there are {', '.join(known_ones)}")
@@ -56,7 +56,7 @@ def rows_at(experiment: Table3, scale: str) -> list[Row]:
 
 
 def scaled(name: str, experiment: Table3, scale: Scale, seed: int) -> Config:
-    """A row's settings, some of them divided and some set."""
+    """Return a row's settings at a scale: some divided, some replaced."""
     config = preset(name)
     changes: Sections = {"train": {"seed": seed}}
     for section, divisors in scale.divide.items():
@@ -72,7 +72,7 @@ def scaled(name: str, experiment: Table3, scale: Scale, seed: int) -> Config:
 
 
 def chosen(rows: Sequence[Row], wanted: Sequence[str]) -> list[Row]:
-    """Those that are named, by themselves or by their group; `base` is all its seeds. All, if none is."""
+    """Return the rows with the given names or groups; `base` means all its seeds. Without names, return all."""
     groups = {row.name: {row.name, group(row.name)} for row in rows}
     names = sorted(set().union(*groups.values()))
     for name in wanted:
@@ -92,7 +92,7 @@ def run_table3(
     *,
     fresh: bool,
 ) -> dict[str, Any]:
-    """Run the rows that are wanted, and report on all that are done in table3.md, table3.json and table3.svg."""
+    """Run the requested rows, and report all finished ones in table3.md, table3.json and table3.svg."""
     every = rows_at(experiment, scale)
     rows, sample = chosen(every, wanted), sample_of(data)
     ran = run_rows(rows, data, out, sample, watch, warn, fresh=fresh)

@@ -1,4 +1,4 @@
-"""Table 3's figures, ours beside the paper's, and which of its findings reappear."""
+"""Report Table 3: our figures beside the paper's, and which findings reappear."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -18,7 +18,7 @@ def group(name: str) -> str:
 
 
 def reported(findings: Sequence[Finding], rows: Sequence[Row], outcomes: Mapping[str, Outcome]) -> dict[str, Any]:
-    """The table, the spread of base and the findings, as plain values."""
+    """Return the table, the spread of base and the findings as plain values."""
     points = {name: Point(it.perplexity, it.bleu) for name, it in outcomes.items() if isinstance(it, Figures)}
     base = [point for name, point in points.items() if group(name) == BASE]
     judged = [judge(finding, points, base) for finding in findings]
@@ -50,7 +50,7 @@ def _row(row: Row, outcome: Outcome | None) -> dict[str, Any]:
 
 
 def differences(report: Mapping[str, Any]) -> list[Difference]:
-    """How far each row that is done is from the mean of base, here and in the paper; nothing without base."""
+    """Return each finished row's difference from the mean of base, ours and the paper's; nothing without base."""
     done = [row for row in report["rows"] if row["ours"] is not None and row["paper"] is not None]
     base = [row for row in done if row["group"] == BASE]
     if not base:
@@ -69,7 +69,7 @@ def _point(figures: Mapping[str, float]) -> Point:
 
 
 def as_markdown(report: Mapping[str, Any]) -> str:
-    """The table and the findings as a page."""
+    """Return the table and the findings as a Markdown page."""
     heads = ["row", "PPL", "paper", "BLEU", "paper", "parameters (M)", "paper", "steps", "minutes"]
     lines = [
         f"# Table 3 at the scale `{report['scale']}`",

@@ -10,8 +10,8 @@ from regard.paper.published import published
 
 
 def ours(path: Path) -> list[dict[str, Any]]:
-    """The figures of a file that `regard evaluate --json` printed: of trees, or of a parser with the constraint and
-    without.
+    """Read figures from the output of `regard evaluate --json`: of trees, or of a parser with and without the
+    constraint.
     """
     result = read_json(path)
     parts: dict[str, Any] = result if isinstance(result, dict) else {}
@@ -40,7 +40,7 @@ def report(results: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def as_markdown(results: list[dict[str, Any]]) -> str:
-    """The published rows on section 23 of the Wall Street Journal, and ours on what they were measured on."""
+    """Return a table of the published rows on section 23 of the Wall Street Journal, and ours with their test sets."""
     rows: list[list[object]] = [[row.parser, row.training, f"{row.f1:.1f}"] for row in published().table4]
     text = table(["WSJ section 23", "training", "F1"], rows)
     if not results:

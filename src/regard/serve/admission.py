@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from regard.serve.refused import Refused
 from regard.serve.settings import Settings
 
-RETRY_SECONDS = 5  # a document takes its time
+RETRY_SECONDS = 5  # documents take long
 
 
 @dataclass
 class Lease:
-    """A request's share of the limits, given back when the last of its holders releases it."""
+    """A request's share of the limits, reference-counted: freed when the last holder releases it."""
 
     admission: "Admission"
     address: str
@@ -30,16 +30,16 @@ class Lease:
 
 
 class Admission:
-    """What is under way. It is used on the event loop alone, so it needs no lock."""
+    """Counts of requests in flight. Used on the event loop only, so it needs no lock."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.bytes: Counter[str] = Counter()
-        """Of bodies, by address."""
+        """Bytes of request bodies in flight, by address."""
         self.documents: Counter[str] = Counter()
 
     def enter(self, address: str, size: int, *, document: bool) -> Lease:
-        """Admit a request with a body of this size, or refuse it: 429 by its address's limits, 503 by those of all."""
+        """Admit a request with a body of this size, or reject it: 429 by limits of its address, 503 by total limits."""
         limits = self.settings
         if document and self.documents[address] >= limits.address_documents:
             raise Refused(429, f"Slowdown: {limits.address_documents} documents at once", RETRY_SECONDS)

@@ -19,7 +19,7 @@ from regard.serve.state import AppState
 
 
 def create_app(state: AppState, names: frozenset[str] | None) -> ASGIApp:
-    """What answers, under these names; under any, if None."""
+    """Create the ASGI application; `names` are the host names that it answers to, None for any."""
     apis = {
         "LibreTranslate": libretranslate.operations(state),
         "DeepL": deepl.operations(state),
@@ -48,7 +48,7 @@ def create_app(state: AppState, names: frozenset[str] | None) -> ASGIApp:
 
 
 def _routes(state: AppState, operations: Iterable[Operation]) -> list[Route]:
-    """Who answers where. Operations at one address are the same, asked with another method."""
+    """Return the routes. Operations at one address are the same endpoint with different methods."""
     methods: dict[tuple[str, Handler], list[str]] = {}
     for one in operations:
         methods.setdefault((one.path, one.handler), []).append(one.method)
@@ -68,5 +68,5 @@ async def _not_found(request: Request, error: Exception) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    """A bug, which uvicorn logs."""
+    """Answer 500 for an unexpected exception, which uvicorn logs."""
     return JSONResponse(shape(request.scope["path"], "Cannot translate text: the server failed"), 500)

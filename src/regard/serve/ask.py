@@ -1,4 +1,4 @@
-"""What both APIs check of a request's fields before any work is done, and the work that both ask for."""
+"""Validation and work that both APIs share: check a request's fields first, then translate."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,28 +15,28 @@ from regard.serve.refused import Refused
 from regard.serve.service import Answer
 from regard.serve.state import AppState
 
-SHORT = 40  # characters, which don't tell much alone
+SHORT = 40  # characters; too few to detect a language from one text alone
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Texts, and what is to become of them."""
+    """A validated translation request: texts, languages and options."""
 
     texts: Sequence[str]
     source: str | None
-    """None if it is to be detected, for each text."""
+    """None to detect it for each text."""
     target: str
     html: bool = False
     alternatives: int = 0
     split: bool = True
-    """Translate sentence by sentence."""
+    """Whether to translate sentence by sentence."""
     xml: bool = False
-    """Of a text with tags: they are its writer's own, and those that stand beside words divide no sentence."""
+    """Whether tags are the writer's own (XML): those that stand beside words are inline and divide no sentence."""
     ignored: tuple[str, ...] = ()
-    """Elements whose content stays as it is."""
+    """Elements whose content is not translated."""
 
     def pieces(self, text: str) -> list[Piece]:
-        """A text with tags as pieces."""
+        """Split a text with tags into pieces."""
         return html.pieces(text, kept=self.ignored, inside=html.beside_words(text) if self.xml else ())
 
     @property
@@ -49,7 +49,7 @@ def missing(field: str) -> Refused:
 
 
 def text_field(fields: Fields, field: str) -> str | None:
-    """A field that is one string, if it is there."""
+    """Return a field that is one string; None if it is absent."""
     value = fields.get(field)
     if value is None or value == "":
         return None
@@ -59,7 +59,7 @@ def text_field(fields: Fields, field: str) -> str | None:
 
 
 def texts(state: AppState, given: Any, field: str) -> list[str]:
-    """The texts of a field that is a string or several, within the limits."""
+    """Return the texts of a field that is a string or a list of strings, within the limits."""
     found = given if isinstance(given, list) else [given]
     if not all(isinstance(text, str) for text in found):
         raise Refused(400, f"Invalid request: {field} parameter is not a string")
@@ -69,13 +69,13 @@ def texts(state: AppState, given: Any, field: str) -> list[str]:
 
 
 def within(size: int, most: int) -> None:
-    """Refused if it is more."""
+    """Raise Refused if the limit is exceeded."""
     if size > most:
         raise Refused(400, f"Invalid request: request ({size}) exceeds text limit ({most})")
 
 
 def language(state: AppState, code: str) -> str:
-    """The served language that is meant."""
+    """Return the served language that a code denotes."""
     found = served(code, state.models.languages)
     if found is None:
         raise Refused(400, f"{code[:40]} is not supported")
@@ -83,7 +83,7 @@ def language(state: AppState, code: str) -> str:
 
 
 def route(state: AppState, source: str, target: str) -> tuple[Step, ...]:
-    """How to get from one served language to another."""
+    """Return the route of models from one served language to another."""
     found = state.models.route(source, target)
     if found is None:
         raise Refused(
@@ -93,13 +93,15 @@ def route(state: AppState, source: str, target: str) -> tuple[Step, ...]:
 
 
 def reached(state: AppState, target: str) -> None:
-    """Refused if nothing is translated into a served language."""
+    """Raise Refused if no model translates into a language."""
     if state.models.sources(target) == [target]:
         raise Refused(400, f"{name(target)} ({target}) is not available as a target language")
 
 
 def sources(state: AppState, asked: Asked) -> list[Detected]:
-    """The language of each text; if it is not given, one that can be translated. Short texts are judged together."""
+    """Return each text's language, detected among those that can be translated unless it is given. Short texts are
+    detected together.
+    """
     if asked.source is not None:
         return [Detected(asked.source, 100.0)] * len(asked.texts)
     texts = [seen(asked.pieces(text)) for text in asked.texts] if asked.html else asked.texts
@@ -110,7 +112,7 @@ def sources(state: AppState, asked: Asked) -> list[Detected]:
 
 
 def translated(state: AppState, asked: Asked, cancellation: CancellationToken) -> list[tuple[Detected, Answer]]:
-    """Each text's language and translation; those in one language are translated together."""
+    """Return each text's language and translation; texts in one language are translated together."""
     read = sources(state, asked)
     done: dict[int, Answer] = {}
     for code in dict.fromkeys(one.language for one in read):

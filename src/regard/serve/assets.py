@@ -1,4 +1,4 @@
-"""The files of the page, as a browser needs them."""
+"""Static files of the page, with caching and security headers."""
 
 import hashlib
 import mimetypes
@@ -20,14 +20,14 @@ SCRIPTS = ("/page/page.js", "/look/viewer.js")
 
 _STYLE = re.compile(r'<link rel="stylesheet" href="(.+)">\n')
 
-mimetypes.add_type("text/javascript", ".js")  # some systems say otherwise, and a browser then runs no module
+mimetypes.add_type("text/javascript", ".js")  # some systems map it otherwise, and browsers then reject modules
 
 
 class Assets:
-    """All files of page and viewer, read once. Each of the two scripts comes with the modules that it needs, and the
-    page with its style: whatever else it had to ask for before it is painted would make a person wait.
+    """All files of page and viewer, read once. The two scripts are bundled with their modules, and the style is inlined
+    into the page, since every further request would delay the first paint.
 
-    Browsers ask each time whether a file has changed, so that no two versions meet in one page.
+    Browsers revalidate each file, so that a page never mixes two versions.
     """
 
     def __init__(self) -> None:
@@ -45,20 +45,20 @@ class Assets:
         self.tags = {address: f'"{hashlib.sha256(content).hexdigest()}"' for address, content in self.contents.items()}
 
     async def index(self, request: Request) -> Response:
-        """The page itself."""
+        """Return the page itself."""
         return self._file(request, INDEX)
 
     async def file(self, request: Request) -> Response:
-        """What stands at this address."""
+        """Return the file at this address."""
         return self._file(request, request.scope["path"])
 
     def _file(self, request: Request, address: str) -> Response:
-        """A file, or that the browser has it already."""
+        """Return a file, or 304 if the browser has it."""
         if address not in self.contents:
             raise HTTPException(404)
         headers = {"ETag": self.tags[address], "Cache-Control": "no-cache"}
         if address == INDEX:
-            headers[POLICY] = self.policy  # which lets the script and the style pass that stand in it
+            headers[POLICY] = self.policy  # allows the inline script and style
         known = request.headers.get("If-None-Match", "")
         if self.tags[address] in known or known.strip() == "*":
             return Response(status_code=304, headers=headers)

@@ -1,13 +1,13 @@
-"""Sentences of many clients, searched together.
+"""Dynamic batching: sentences of many clients are searched together.
 
-Each request waits in a thread of its own for what it asked the engine. A few workers take sentences from all of them in
-turn, so that a long text does not keep a short one waiting, and search those that want the same of the same engine as
-one batch; the engine sorts them by length. While nothing is searched, nobody waits for company.
+Each request waits in a thread of its own. A few workers take sentences from all requests round-robin, so that a long
+text does not delay a short one, and search those with the same engine and options as one batch; the engine sorts them
+by length. An idle server starts a batch at once.
 
-Admission control: a request is refused unless the measured rate allows to answer it, and all that were admitted before
+Admission control: a request is rejected unless the measured rate allows to answer it, and all that were admitted before
 it, within `answer_seconds`. Documents, and texts that take longer by themselves, are background work: they fill the
-room that is left in a batch, and get at least one sentence in each. What waits is bounded in tokens, too: a request's
-sources come in portions, of which the first is refused if there is no room, and the others wait for it.
+remaining space of a batch, and get at least one sentence in each. The queue is bounded in tokens, too: a request's
+sources are enqueued in portions; the first is rejected if there is no space, the others wait for it.
 """
 
 import time
@@ -24,17 +24,17 @@ from regard.serve.refused import busy, gone
 from regard.serve.settings import Settings
 from regard.serve.throughput import Throughput
 
-POLL = 0.02  # seconds between two looks whether there is room
-OVERDUE = 0.5  # of answer_seconds: who has waited longer no longer takes turns
-BATCH_SHARE = 0.25  # of answer_seconds, which a batch may take
+POLL = 0.02  # seconds between checks for space in the queue
+OVERDUE = 0.5  # share of answer_seconds after which a job is served before round-robin
+BATCH_SHARE = 0.25  # share of answer_seconds that a batch may take
 SMALLEST_BATCH = 128  # tokens
 MOST_BACKGROUND = 1  # texts at once that take longer than answer_seconds by themselves
-LAST_SECONDS = 2.0  # for all batches that are being searched when all is closed
+LAST_SECONDS = 2.0  # to finish running batches on close
 
 
 @dataclass(eq=False)
 class Job:
-    """What one request asked of an engine."""
+    """The sources of one request that are searched with one engine and the same options."""
 
     engine: Engine
     request: Request
@@ -42,12 +42,12 @@ class Job:
     cancellation: CancellationToken
     background: bool = False
     arrived: float = field(default_factory=time.monotonic)
-    """When the request asked for the first of its sources."""
+    """When the request enqueued its first source."""
     found: list[list[Hypothesis]] = field(init=False)
     waiting: deque[int] = field(init=False)
-    """The numbers of the sources that nobody has begun with."""
+    """Indices of the sources that are not started."""
     left: int = field(init=False)
-    """Sources without hypotheses."""
+    """Number of sources without hypotheses."""
     done: Event = field(default_factory=Event)
     error: BaseException | None = None
 
@@ -71,7 +71,7 @@ Taken = list[tuple[Job, int]]
 
 
 class Batcher:
-    """The queue, and the threads that empty it."""
+    """The queue, and the worker threads that process it."""
 
     def __init__(self, workers: int, settings: Settings, metrics: Metrics) -> None:
         self.queue_tokens, self.join_seconds = settings.queue_tokens, settings.join_seconds
@@ -79,18 +79,18 @@ class Batcher:
         self.metrics = metrics
         self.throughput = Throughput()
         self.measured = 0.0
-        """Until when the throughput was measured, while anything is searched."""
+        """Time up to which the throughput was measured, while anything is searched."""
         self.pending = 0
-        """Source tokens of all requests that were admitted to be answered in time, and are not searched yet."""
+        """Source tokens admitted to be answered in time and not yet searched."""
         self.background = 0
-        """Texts that were admitted though they take longer."""
+        """Number of admitted texts that take longer than `answer_seconds`."""
         self.jobs: deque[Job] = deque()
         self.tokens = 0
-        """Of all sources that wait."""
+        """Tokens of all waiting sources."""
         self.begun: set[Job] = set()
-        """Those that somebody waits for, in the queue or out of it."""
+        """Active jobs, in the queue or being searched."""
         self.searching = 0
-        """Batches that are out of the queue."""
+        """Number of batches being searched."""
         self.closed = False
         self._changed = Condition()
         self.threads = [Thread(target=self._work, name=f"search-{n}", daemon=True) for n in range(workers)]
@@ -100,7 +100,7 @@ class Batcher:
     def search(
         self, engine: Engine, sources: Sequence[Sequence[int]], request: Request, cancellation: CancellationToken
     ) -> list[list[Hypothesis]]:
-        """Return what the engine finds; Refused if that would take too long."""
+        """Return the hypotheses of the engine; raise Refused if that would take too long."""
         cost, arrived = sum(len(source) + 1 for source in sources), time.monotonic()
         background = self._accept(cost, cancellation)
         found: list[list[Hypothesis]] = []
@@ -123,7 +123,7 @@ class Batcher:
         return found
 
     def check(self, cost: int) -> None:
-        """Refuse a text of so many tokens if it can't be answered in time."""
+        """Raise Refused if a text of so many tokens can't be answered in time."""
         if self.throughput.seconds(cost) > self.answer_seconds:
             full = self.background >= MOST_BACKGROUND
         else:
@@ -133,7 +133,7 @@ class Batcher:
             raise busy(self.throughput.seconds(self.pending))
 
     def _accept(self, cost: int, cancellation: CancellationToken) -> bool:
-        """Admit sources of so many tokens, or refuse them; return whether they are background work."""
+        """Admit sources of so many tokens, or raise Refused; return whether they are background work."""
         with self._changed:
             if cancellation.document:
                 return True
@@ -154,7 +154,7 @@ class Batcher:
                 self.background -= 1
 
     def _portion(self, sources: Sequence[Sequence[int]], start: int) -> Sequence[Sequence[int]]:
-        """As many sources as make two batches."""
+        """Return the next portion of sources: enough for two batches."""
         tokens, stop = 0, start
         while stop < len(sources) and (stop == start or tokens + len(sources[stop]) < 2 * self.batch_tokens):
             tokens += len(sources[stop]) + 1
@@ -162,7 +162,7 @@ class Batcher:
         return sources[start:stop]
 
     def _enqueue(self, job: Job) -> None:
-        """Put a job in the queue."""
+        """Append a job to the queue; without space, reject the first portion of a request, and wait with the others."""
         cost = sum(map(job.tokens, job.waiting))
         with self._changed:
             while self.closed or (self.tokens and self.tokens + cost > self.queue_tokens):
@@ -179,12 +179,12 @@ class Batcher:
             self._changed.notify_all()
 
     def wake(self) -> None:
-        """Somebody has given up: let what belongs to it be dropped now."""
+        """Wake all threads after a cancellation, so that cancelled jobs are dropped now."""
         with self._changed:
             self._drop()
 
     def close(self) -> None:
-        """Take nothing more, and let nobody wait any longer."""
+        """Reject new work, end all waits and stop the workers."""
         with self._changed:
             self.closed = True
             for job in self.begun:
@@ -193,7 +193,7 @@ class Batcher:
             self._count(-self.tokens)
             self._changed.notify_all()
         last = time.monotonic() + LAST_SECONDS
-        for thread in self.threads:  # Python can't end well while they are in an engine
+        for thread in self.threads:  # Python can't exit cleanly while they run in an engine
             thread.join(max(0.0, last - time.monotonic()))
 
     def _work(self) -> None:
@@ -221,7 +221,7 @@ class Batcher:
                     job.done.set()
 
     def _take(self, answered: int) -> Taken:
-        """The next batch for a worker that has answered so many; nothing when the queue is closed."""
+        """Return the next batch for a worker that has just answered so many jobs; nothing when the queue is closed."""
         free = time.monotonic()
         with self._changed:
             while not self.closed:
@@ -233,9 +233,9 @@ class Batcher:
         return []
 
     def _patience(self, free: float, answered: int) -> float | None:
-        """Seconds until a worker begins with a batch, if it is free since then; None if nothing waits.
+        """Return the seconds until a worker that is free since then starts a batch; None if nothing waits.
 
-        Those whom it answered last may ask again at once, and join; when as many have come, nobody else is waited for.
+        The clients it answered last may ask again at once and join; when as many have arrived, it stops waiting.
         """
         if not self.jobs:
             return None
@@ -244,7 +244,7 @@ class Batcher:
         return max(self.jobs[0].arrived, free) + self.join_seconds - time.monotonic()
 
     def _batch(self) -> Taken:
-        """Sentences of all that want the same as the first, one of each in turn, up to a number of tokens."""
+        """Return sentences of all jobs compatible with the first, round-robin, up to a number of tokens."""
         first = self.jobs[0]
         company = [job for job in self.jobs if job.joins(first)]
         taken: Taken = []
@@ -269,7 +269,7 @@ class Batcher:
         return taken
 
     def _order(self, jobs: Sequence[Job]) -> Iterator[Job]:
-        """Whose sentence is next: all of those that have waited long, one of each background job, then in turn."""
+        """Yield the job of each next sentence: overdue jobs first, one of each background job, then round-robin."""
         overdue = time.monotonic() - OVERDUE * self.answer_seconds
         for job in jobs:
             while job.waiting and job.arrived < overdue and not job.background:
@@ -279,7 +279,7 @@ class Batcher:
         yield from _in_turn(job for job in jobs if job.background)
 
     def _drop(self) -> None:
-        """Take out what nobody waits for any longer."""
+        """Remove failed and cancelled jobs."""
         for job in [job for job in self.jobs if job.error is not None or job.cancellation.cancelled]:
             self.jobs.remove(job)
             self._count(-sum(map(job.tokens, job.waiting)))
@@ -292,7 +292,7 @@ class Batcher:
 
 
 def _in_turn(jobs: Iterable[Job]) -> Iterator[Job]:
-    """One of each, again and again, as long as they have sources."""
+    """Yield jobs round-robin as long as they have sources."""
     turns = deque(jobs)
     while turns:
         job = turns.popleft()
@@ -302,7 +302,7 @@ def _in_turn(jobs: Iterable[Job]) -> Iterator[Job]:
 
 
 class Queued:
-    """An engine that one request uses: it waits in the queue for the engine behind."""
+    """The engine as one request sees it: `search` goes through the queue."""
 
     def __init__(self, batcher: Batcher, engine: Engine, cancellation: CancellationToken) -> None:
         self.batcher, self.engine, self.cancellation = batcher, engine, cancellation

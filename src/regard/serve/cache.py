@@ -1,4 +1,4 @@
-"""Recent sentences and what was found for them, in bounded memory."""
+"""LRU cache of hypotheses for recent sentences, in bounded memory."""
 
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
@@ -9,13 +9,13 @@ from regard.search.hypothesis import Hypothesis
 from regard.serve.metrics import Metrics
 
 Key = tuple[Hashable, Request, tuple[int, ...]]
-ENTRY_BYTES = 1000  # of a key, with the request in it, and its place
+ENTRY_BYTES = 1000  # of a key with its request, and the entry
 HYPOTHESIS_BYTES = 200
-TOKEN_BYTES = 40  # a number and a place in a tuple
+TOKEN_BYTES = 40  # an integer and its slot in a tuple
 
 
 class Cache:
-    """Hypotheses by model, request and source; those used longest ago make room."""
+    """Hypotheses by model, request and source; the least recently used are evicted."""
 
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
@@ -44,7 +44,7 @@ class Cache:
 
 
 class CachingEngine:
-    """An engine that searches only what the cache does not have."""
+    """An engine that searches only sources that are not in the cache."""
 
     def __init__(self, engine: Engine, cache: Cache, model: Hashable, metrics: Metrics) -> None:
         self.engine, self.cache, self.model, self.metrics = engine, cache, model, metrics

@@ -12,12 +12,12 @@ class CancellationToken:
     cancelled: bool = False
     """The deadline has passed, or the client has gone."""
     begun: bool = False
-    """Part of the request was admitted to the queue, so the rest is no longer refused."""
+    """Part of the request was admitted to the queue, so the rest is no longer rejected."""
 
     document: bool = False
     """Not subject to `answer_seconds`."""
 
     def check(self) -> None:
-        """Raise if nobody waits for the result any longer."""
+        """Raise an exception if the request was cancelled."""
         if self.cancelled:
             raise gone()

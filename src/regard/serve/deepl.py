@@ -27,9 +27,9 @@ from regard.serve.languages import base, name
 from regard.serve.refused import Refused
 from regard.serve.state import AppState
 
-UNLIMITED = 1_000_000_000_000  # what DeepL says to those who may have any number of characters
+UNLIMITED = 1_000_000_000_000  # DeepL's value for an unlimited quota
 WORK = (400, 403, 429, 456, 500, 503)
-VARIANTS = {  # DeepL's clients refuse the plain code of these as a target
+VARIANTS = {  # DeepL's clients reject the plain code of these as a target
     "en": (("EN-GB", "English (British)"), ("EN-US", "English (American)")),
     "pt": (("PT-BR", "Portuguese (Brazilian)"), ("PT-PT", "Portuguese (European)")),
 }
@@ -44,7 +44,7 @@ TRANSLATE: Supported = {
     "tag_handling": None,
     "ignore_tags": None,
     "show_billed_characters": (*NO, *YES),
-    "formality": ("default", "prefer_more", "prefer_less"),  # "prefer": where there is such a choice
+    "formality": ("default", "prefer_more", "prefer_less"),  # "prefer" applies only if there is a choice
     "preserve_formatting": NO,
     "outline_detection": YES,
     "enable_beta_languages": NO,
@@ -70,7 +70,7 @@ USAGE = record({"character_count": COUNT, "character_limit": COUNT})
 
 
 def operations(state: AppState) -> list[Operation]:
-    """What can be asked, described with the languages and limits of this server."""
+    """Return the operations, described with the languages and limits of this server."""
     codes = state.models.languages
     one, target = text(state.settings.characters), languages(codes, examples=[codes[0].upper()])
     source = languages(codes, optional=True)
@@ -194,7 +194,7 @@ def _asked(state: AppState, found: Fields) -> Asked:
 
 
 def _ignored(found: Fields) -> tuple[str, ...]:
-    """The elements of `ignore_tags`: a list of names, or names with commas between."""
+    """Return the elements of `ignore_tags`: a list of names, or a comma-separated string."""
     given = found.get("ignore_tags") or []
     names = given if isinstance(given, list) else [given]
     if not all(isinstance(name, str) for name in names):
@@ -203,7 +203,7 @@ def _ignored(found: Fields) -> tuple[str, ...]:
 
 
 def _holder(state: AppState, request: Request, found: Fields) -> str | None:
-    """Whose key stands in the header or the form."""
+    """Return the holder of the key in the header or the form."""
     scheme, _, key = request.headers.get("authorization", "").partition(" ")
     given = key.strip() if scheme.lower() == KEY.lower() else ask.text_field(found, "auth_key")
     return state.holder(given, Refused(403, "Forbidden: the authentication key is missing or not valid"))
@@ -239,7 +239,7 @@ def _targets(state: AppState) -> list[dict[str, Any]]:
 
 
 def _one_of(values: tuple[str, ...]) -> Schema:
-    """Describe a field that is one of some values; those that JSON spells without quotes may come so, too."""
+    """Describe a field with a fixed set of values; 0, 1, false and true may also be unquoted JSON."""
     bare = [json.loads(value) for value in values if value in NO + YES]
     return {"enum": [*values, *bare, ""]}
 

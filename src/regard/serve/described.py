@@ -1,4 +1,4 @@
-"""The API's description (OpenAPI): a table of operations, and the parts that several of them share."""
+"""The OpenAPI description: a table of operations, and the schemas that several of them share."""
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -14,7 +14,7 @@ from regard.serve.state import AppState
 
 Schema = dict[str, Any]
 Handler = Callable[[AppState, Request], Awaitable[Response]]
-ALWAYS = (408, 413, 421)  # what the middleware may answer to any request
+ALWAYS = (408, 413, 421)  # statuses that the middleware may answer to any request
 FORMS = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
 KEY = "DeepL-Auth-Key"
 REASONS = {
@@ -33,7 +33,7 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Operation:
-    """What can be asked at an address, and who answers."""
+    """An operation: path, method, description and handler."""
 
     method: str
     path: str
@@ -41,11 +41,11 @@ class Operation:
     summary: str
     answers: dict[str, Schema]
     asked: Schema = field(default_factory=dict)
-    """A body, parameters, and whatever else is to be said of the request."""
+    """OpenAPI fields of the request: body, parameters and others."""
 
 
 def description(apis: Mapping[str, Iterable[Operation]]) -> Schema:
-    """The operations of some APIs, as OpenAPI has them."""
+    """Return the OpenAPI document of some operations."""
     paths: dict[str, Schema] = {}
     for api, operations in apis.items():
         for one in operations:
@@ -74,7 +74,7 @@ def array(items: Schema, **more: Any) -> Schema:
 
 
 def record(properties: Mapping[str, Schema], required: tuple[str, ...] | None = None) -> Schema:
-    """An object; by default everything in it is always there."""
+    """Return the schema of an object; by default all its properties are required."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -87,12 +87,12 @@ def or_null(schema: Schema) -> Schema:
 
 
 def text(most: int, *, least: int = 0) -> Schema:
-    """A text of so many characters."""
+    """Return the schema of a text with at most so many characters."""
     return string(minLength=least, maxLength=most)
 
 
 def languages(codes: list[str], *, optional: bool = False, **more: Any) -> Schema:
-    """What stands for a language; an empty string may be as good as none."""
+    """Return the schema of a language code; an empty string may count as absent."""
     return string(pattern=pattern(codes) + ("|^$" if optional else ""), **more)
 
 
@@ -101,8 +101,8 @@ def parameter(name: str, schema: Schema, *, place: str = "query", required: bool
 
 
 def body(schema: Schema, forms: Mapping[str, Schema] | None = None, kinds: tuple[str, ...] = FORMS) -> Schema:
-    """A request body in every form. A form can't say null, nor an empty list; `forms` has what differs for that."""
-    schema = {**schema, "additionalProperties": {"type": "null"}}  # as good as absent
+    """Return a request body in every content type. Forms have no null and no empty list; `forms` has what differs."""
+    schema = {**schema, "additionalProperties": {"type": "null"}}  # null counts as absent
     as_form = {
         **schema,
         "additionalProperties": False,
@@ -113,7 +113,7 @@ def body(schema: Schema, forms: Mapping[str, Schema] | None = None, kinds: tuple
 
 
 def answers(schema: Schema, *errors: int, kind: str = FORMS[0], error: str = "error") -> dict[str, Schema]:
-    """The answers of an operation: a good one, and its errors, besides those of all, in its API's shape."""
+    """Return the responses of an operation: success, and its errors in the shape of its API."""
     found: dict[str, Schema] = {"200": {"description": "Done", "content": {kind: {"schema": schema}}}}
     for status in sorted({*ALWAYS, *errors}):
         told = found[str(status)] = {

@@ -1,7 +1,7 @@
-"""Which language a text is in: py3langid's character n-grams over 139 languages, and what writing alone tells.
+"""Language detection: py3langid's character n-grams over 139 languages, and the script for Korean.
 
-py3langid was chosen since it is kept up, needs no network and no pickle, and takes 5 MB. Of short texts it can tell
-little; so a served language counts as much likelier to be sent to a server than one that it does not translate.
+py3langid was chosen since it is maintained, needs no network and no pickle, and takes 5 MB. It is unsure about short
+texts; so a served language has a much larger prior than one that the server does not translate.
 """
 
 from collections.abc import Iterable
@@ -13,11 +13,11 @@ from typing import Any
 from regard.serve.languages import base
 from regard.text.normalise import normalise
 
-SERVED_ODDS = 50.0  # how much likelier a served language is than another, before anything is read
-LEAST = 0.01  # probability of a language that is worth a mention
-MOST = 5  # languages mentioned
-SAMPLE = 2000  # characters that are enough to tell
-HANGUL_SHARE = 0.3  # of the letters; nobody but Koreans writes them, and Koreans write Latin letters between them
+SERVED_ODDS = 50.0  # prior odds of a served language against another
+LEAST = 0.01  # minimum probability of a reported language
+MOST = 5  # languages reported
+SAMPLE = 2000  # characters that suffice to detect a language
+HANGUL_SHARE = 0.3  # of the letters: only Korean uses Hangul, often mixed with Latin letters
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Detected:
 
 
 class Detector:
-    """Knows which languages are served; reads its tables when it is first asked."""
+    """Detect languages, with those served preferred; load the tables on first use."""
 
     def __init__(self, served: Iterable[str]) -> None:
         self.served = {base(code): code for code in served}
@@ -44,13 +44,13 @@ class Detector:
         return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
     def candidates(self, text: str) -> list[Detected]:
-        """The languages that a text may be in, the likeliest first; at least one."""
+        """Return the candidate languages of a text, most probable first; at least one."""
         ranked = self._ranked(text)
         likely = [(code, share) for code, share in ranked[:MOST] if share >= LEAST] or ranked[:1]
         return [Detected(self.served.get(code, code), round(100 * share, 1)) for code, share in likely]
 
     def best(self, text: str, among: Iterable[str]) -> Detected:
-        """The likeliest of some languages, with the confidence that it has among all."""
+        """Return the most probable of some languages, with its confidence among all."""
         wanted = {base(code): code for code in among}
         code, share = next(one for one in [*self._ranked(text), *((code, 0.0) for code in wanted)] if one[0] in wanted)
         return Detected(wanted[code], round(100 * share, 1))
@@ -61,7 +61,7 @@ class Detector:
         hangul = sum(map(is_hangul, letters))
         if letters and hangul / len(letters) >= HANGUL_SHARE:
             return [("ko", 1.0)]
-        with self._reading:  # one reads the tables for all who ask at once
+        with self._reading:  # concurrent first uses load the tables once
             identifier = self._identifier
         weighed = [
             (code, share * (SERVED_ODDS if code in self.served else 1.0))

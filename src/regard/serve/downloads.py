@@ -1,6 +1,6 @@
-"""Translated files that wait to be fetched: for a while, within a total size, under names that nobody can guess.
+"""Store of translated files for download: limited in time and total size, under unguessable names.
 
-They are held in memory, so that nothing that somebody had translated is left on a disk, however the server ends.
+Files stay in memory, so that no user's text is left on a disk, however the server ends.
 """
 
 import re
@@ -13,20 +13,20 @@ from pathlib import PurePath
 
 from regard.serve.refused import Refused
 
-MOST = 10_000  # files; an empty one takes room, too
+MOST = 10_000  # files; even an empty one takes memory
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f/\\\ud800-\udfff\"<>|:*?]+")
 
 
 @dataclass(frozen=True)
 class File:
     name: str
-    """What the person who fetches it sees."""
+    """File name shown to the user."""
     content: bytes
     until: float
 
 
 class DownloadStore:
-    """Translated files in memory, by the name that they are fetched by, oldest first."""
+    """Translated files in memory by download name, oldest first."""
 
     def __init__(self, most_bytes: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.most_bytes, self.seconds, self.clock = most_bytes, seconds, clock
@@ -34,7 +34,7 @@ class DownloadStore:
         self._bytes = 0
 
     def put(self, name: str, content: bytes) -> str:
-        """Keep a file; the name to fetch it by."""
+        """Store a file and return its download name."""
         if len(content) > self.most_bytes:
             raise Refused(413, "The translated file is too large to be kept")
         token = secrets.token_urlsafe(24) + PurePath(name).suffix.lower()
@@ -57,6 +57,6 @@ class DownloadStore:
 
 
 def safe_name(name: str) -> str:
-    """A file's name without folders and what has no place in a name."""
+    """Return a file name without folders and without unsafe characters."""
     last = re.split(r"[/\\]", name)[-1]
     return _UNSAFE.sub("", last).strip(" .")[-100:]

@@ -1,9 +1,9 @@
-"""A request's fields, in whichever form they come: JSON, urlencoded, multipart, or in the query string.
+"""Parse a request's fields from JSON, urlencoded or multipart bodies, or from the query string.
 
-Fields that are null count as absent. In a form, what may be a list is one if it comes twice. Nothing here costs more
-than the body's size allows, which was limited before it was read.
+Fields that are null count as absent. In a form, a repeated field is a list. Parsing is linear in the body's size, which
+was limited before it was read.
 
-Each operation has a table of the fields that it supports; any other field is refused.
+Each operation has a table of the fields that it supports; any other field is rejected.
 """
 
 import json
@@ -25,7 +25,7 @@ LISTS = ("q", "text", "text[]", "ignore_tags")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 Fields = dict[str, Any]
 Supported = Mapping[str, tuple[str, ...] | None]
-"""Fields by name: None for one that is read, or the only values that are accepted, as they change nothing."""
+"""Fields by name: None for one with an effect, else the only accepted values, which equal the default."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class Upload:
 async def fields(request: Request, supported: Supported, unsupported: Callable[[str, bool], Refused]) -> Fields:
     """Return the fields of the body and, for those it lacks, of the query string.
 
-    A field or a value that is not supported is refused; `unsupported` makes the error from the field's name and whether
-    that name is known.
+    An unsupported field or value is rejected; `unsupported` makes the error from the field's name and whether that name
+    is known.
     """
     found = await _fields(request)
     for name, value in found.items():
@@ -53,7 +53,7 @@ async def fields(request: Request, supported: Supported, unsupported: Callable[[
 
 
 def _spelt(value: Any) -> str:
-    """Return a value as a form would spell it."""
+    """Return a value as a form would encode it."""
     if isinstance(value, int):
         return str(value).lower()
     return value if isinstance(value, str) else ""
@@ -77,14 +77,14 @@ async def _fields(request: Request) -> Fields:
 
 
 def clean(text: str) -> str:
-    """Text that can be written as UTF-8."""
+    """Replace surrogates, which can't be encoded as UTF-8."""
     return _SURROGATES.sub("\ufffd", text)
 
 
 def _json(body: bytes) -> Fields:
     try:
         found = json.loads(body)
-    except (ValueError, RecursionError):  # no JSON, no UTF-8, a number of too many digits, or too deep
+    except (ValueError, RecursionError):  # invalid JSON or UTF-8, a number with too many digits, or nested too deeply
         raise Refused(400, "Invalid JSON format") from None
     if not isinstance(found, dict):
         raise Refused(400, "Invalid JSON format")
@@ -107,7 +107,7 @@ def _pairs(encoded: bytes) -> Fields:
 
 async def _multipart(request: Request, largest_part: int) -> Fields:
     _, options = parse_options_header(request.headers["content-type"])
-    if options.get(b"charset", b"utf-8").lower() != b"utf-8":  # Python has some that fail, or take quadratic time
+    if options.get(b"charset", b"utf-8").lower() != b"utf-8":  # some of Python's codecs fail or take quadratic time
         raise Refused(400, "Invalid request: send the form in UTF-8")
     try:
         form = await request.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=largest_part)

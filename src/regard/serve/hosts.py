@@ -1,8 +1,8 @@
-"""Which names a server goes by.
+"""Check the Host header, as a defence against DNS rebinding.
 
-Whoever reaches a server on loopback is trusted, for that is its own machine. But a page from elsewhere can give its
-name our address (DNS rebinding); a browser then takes the two for one site, and lets the page read our answers. What it
-still says is the name. An address is no name, and can't be given to another.
+A server on loopback trusts its clients, since they are on its own machine. But a foreign page can resolve its name to
+our address (DNS rebinding); the browser then treats both as one site and lets the page read our answers. The Host
+header still has the foreign name. An IP address as host is safe, since it can't be rebound.
 """
 
 import ipaddress
@@ -14,13 +14,13 @@ _HOST = re.compile(r"\[([0-9a-f:.]+)\](?::\d*)?|([^:\[\]]+)(?::\d*)?")
 
 
 def names(host: str, address: str, more: Iterable[str]) -> frozenset[str] | None:
-    """What a server that listens there is called; None for anything, off loopback and without a name of its own."""
+    """Return the accepted host names of a server; None for any, off loopback and without configured names."""
     given = frozenset(map(str.lower, more))
     return given | {LOCAL, host.lower()} if given or ipaddress.ip_address(address).is_loopback else None
 
 
 def called(header: str, names: frozenset[str]) -> bool:
-    """Whether a Host header says an address or one of the names."""
+    """Return whether a Host header is an IP address or one of the names."""
     found = _HOST.fullmatch(header.lower())
     if found is None:
         return False
@@ -29,7 +29,7 @@ def called(header: str, names: frozenset[str]) -> bool:
 
 
 def same_origin(origin: str, host: str, names: Iterable[str]) -> bool:
-    """Whether a page of this origin is the server's own: by its Host header, or by a name that it was given."""
+    """Return whether an origin is the server's own: equal to the Host header, or to a configured name."""
     scheme, _, authority = origin.lower().partition("://")
     if scheme not in ("http", "https") or not authority:
         return False

@@ -1,6 +1,6 @@
-"""Who may ask: keys are random, given out once, and kept only as their SHA-256 in a file that people can read.
+"""API keys: random, shown once, and stored only as SHA-256 in a readable text file.
 
-A line is `HASH NAME`; # begins a comment. A key has 256 random bits, so its hash needs neither salt nor slowness.
+A line is `HASH NAME`; # begins a comment. A key has 256 random bits, so its hash needs no salt and no slow function.
 """
 
 import hashlib
@@ -14,19 +14,19 @@ from pathlib import Path
 from regard.errors import UserError
 from regard.files import write_bytes
 
-LARGEST = 1 << 20  # bytes of the file
+LARGEST = 1 << 20  # bytes of the key file
 _LINE = re.compile(r"([0-9a-f]{64})\s+(\S.*)")
 _NAME = re.compile(r"[^\s#](?:[^\r\n]{0,62}[^\s])?")
 
 
 @dataclass(frozen=True)
 class Keys:
-    """The names of those who have a key, by the key's hash."""
+    """The holders of keys by the keys' hashes."""
 
     names: dict[str, str]
 
     def holder(self, key: str) -> str | None:
-        """Whose key this is. Every hash is compared, in constant time."""
+        """Return the holder of a key. Every hash is compared, in constant time."""
         given = _hashed(key)
         found = [name for known, name in self.names.items() if hmac.compare_digest(known, given)]
         return found[0] if found else None
@@ -53,7 +53,7 @@ def read_keys(path: Path) -> Keys:
 
 
 def new_key(path: Path, name: str) -> str:
-    """A key for somebody. It is returned, and only its hash is added to the file."""
+    """Create and return a key, and append its hash to the file."""
     if not _NAME.fullmatch(name) or "#" in name:
         raise UserError(f"{name!r} can't be the name of a key; use up to 64 letters, without # and line breaks")
     before = path.read_bytes() if path.exists() else b"# SHA-256 of each key, and whose it is\n"

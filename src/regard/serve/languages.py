@@ -1,9 +1,9 @@
-"""Codes of languages: their names, and which of the served ones a client means."""
+"""Language codes: their names, and matching a client's code to a served language."""
 
 import re
 from collections.abc import Iterable
 
-# ISO 639-1, for the languages that public corpora have most of; others are called by their code.
+# ISO 639-1, for the most frequent languages of public corpora; others are shown by their code.
 NAMES = dict(
     pair.split(":")
     for pair in """
@@ -26,12 +26,12 @@ def name(code: str) -> str:
 
 
 def base(code: str) -> str:
-    """A code without what narrows it down: en of en-US."""
+    """Return a code without its region or script: en for en-US."""
     return re.split("[-_]", code.lower(), maxsplit=1)[0]
 
 
 def served(code: str, codes: Iterable[str]) -> str | None:
-    """The code that is meant, written in any case; `EN-us` means `en` where that is served and en-US is not."""
+    """Return the served code that a code matches, in any case; `EN-us` matches `en` if en-US is not served."""
     by_spelling = {one.lower(): one for one in codes}
     wanted = code.lower()
     return by_spelling.get(wanted) or (
@@ -40,6 +40,6 @@ def served(code: str, codes: Iterable[str]) -> str | None:
 
 
 def pattern(codes: Iterable[str]) -> str:
-    """What `served` takes, as a regular expression for the API's description."""
+    """Return a regular expression of what `served` accepts, for the OpenAPI description."""
     spelt = ("".join(f"[{c.lower()}{c.upper()}]" if c.isalpha() else re.escape(c) for c in code) for code in codes)
     return f"^(?:{'|'.join(spelt)}){_REGION}$"

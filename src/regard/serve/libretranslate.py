@@ -1,4 +1,4 @@
-"""The API of LibreTranslate: /translate, /detect, /languages, /translate_file and what its page asks for."""
+"""The API of LibreTranslate: /translate, /detect, /languages, /translate_file and the settings for its page."""
 
 from contextlib import AbstractContextManager
 from pathlib import PurePath
@@ -36,7 +36,7 @@ from regard.serve.state import AppState
 AUTO = "auto"
 DOWNLOAD = "/download_file/{filename}"
 BINARY = "application/octet-stream"
-WORK = (400, 403, 429, 500, 503)  # errors of what asks for work
+WORK = (400, 403, 429, 500, 503)  # error statuses of operations that translate
 ALONE: Supported = {"q": None, "api_key": None}
 PAIR: Supported = {"source": None, "target": None, "api_key": None}
 TEXT: Supported = {**PAIR, "q": None}
@@ -69,7 +69,7 @@ SETTINGS = record(
 
 
 def operations(state: AppState) -> list[Operation]:
-    """What can be asked, described with the languages and limits of this server."""
+    """Return the operations, described with the languages and limits of this server."""
     one, several = text(state.settings.characters, least=1), array(text(state.settings.characters), minItems=1)
     q = {"anyOf": [one, {**several, "maxItems": state.settings.texts}]}
     options = {
@@ -107,7 +107,7 @@ def operations(state: AppState) -> list[Operation]:
 
 
 def direction(state: AppState) -> dict[str, Schema]:
-    """What every request for a translation says besides the text."""
+    """Return the schema of the fields that every translation request has besides the text."""
     codes = state.models.languages
     return {
         "source": languages([AUTO, *codes], examples=[AUTO]),
@@ -208,7 +208,7 @@ def refusal(field: str, _: bool) -> Refused:
 
 
 def holder_of(state: AppState, found: Fields) -> str | None:
-    """Whose key a request has."""
+    """Return the holder of a request's key."""
     key = ask.text_field(found, "api_key")
     if key is None:
         return state.holder(None, Refused(400, "Please contact the server operator to get an API key"))
@@ -220,7 +220,7 @@ def charged(state: AppState, holder: str | None, characters: int) -> AbstractCon
 
 
 def pair(state: AppState, found: Fields) -> tuple[str | None, str]:
-    """The languages, between which there is a way; None as the source if it is to be detected."""
+    """Return source and target, between which there is a route; None as the source to detect it."""
     source, target = ask.text_field(found, "source"), ask.text_field(found, "target")
     if source is None or target is None:
         raise ask.missing("source" if source is None else "target")
@@ -233,7 +233,7 @@ def pair(state: AppState, found: Fields) -> tuple[str | None, str]:
 
 
 def _q(state: AppState, found: Fields) -> tuple[list[str], bool]:
-    """The texts, and whether they came as a list."""
+    """Return the texts, and whether they came as a list."""
     q = found.get("q")
     if q is None or q in ("", []):
         raise ask.missing("q")
@@ -257,7 +257,7 @@ def _alternatives(state: AppState, found: Fields) -> int:
 def _file(
     state: AppState, file: Upload, source: str | None, target: str, cancellation: CancellationToken
 ) -> tuple[str, str]:
-    """A file's language, and its translation."""
+    """Return a file's language and its translation."""
     try:
         with state.service.processor(cancellation):
             pieces = taken(file.content, PurePath(file.name), target)

@@ -1,5 +1,4 @@
-"""What the page shows of a translation besides its text, which neither API has a place for: which word came from which,
-other translations with their scores, and the model at work."""
+"""Endpoints of the page that neither API has: word alignment, alternative translations with scores, and attention."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,7 +24,7 @@ from regard.serve.state import AppState
 from regard.translate.translation import Translation
 from regard.translate.translator import Options
 
-if TYPE_CHECKING:  # it needs torch, which translations may do without
+if TYPE_CHECKING:  # needs torch, which a fast engine does without
     from regard.look.look import Look
 
 Result = TypeVar("Result")
@@ -106,14 +105,14 @@ async def look(state: AppState, request: Request) -> Response:
 
 
 async def template(_: Request) -> Response:
-    """What the viewer puts a Look into, to save it as one file."""
+    """Return the empty viewer page, which the viewer fills to save a Look as one file."""
     return HTMLResponse(page())
 
 
 async def _run(
     state: AppState, request: Request, most: int, work: Callable[[AppState, Asked, CancellationToken], Result]
 ) -> Result:
-    """Work on one text; who asks, and how much, is checked as for a translation."""
+    """Run work on one text, with the checks of key, rate and quota of a translation."""
     found = await fields(request, TEXT, refusal)
     holder = holder_of(state, found)
     q = ask.text_field(found, "q")
@@ -133,14 +132,14 @@ def _route(state: AppState, asked: Asked) -> tuple[Step, ...]:
 
 
 def _details(state: AppState, asked: Asked, cancellation: CancellationToken) -> dict[str, Any]:
-    """The translation again, which the cache has; its alignment, in words as str.split gives them; and alternatives,
-    which are the last step's."""
+    """Return the (cached) translation, its alignment in words by str.split, and alternatives of the last model of the
+    route."""
     text, score = asked.texts[0], 0.0
     pairs: Pairs | None = identity(text)
     others: dict[str, float] = {}
     for step in _route(state, asked):
         translator = state.service.translator(step, cancellation)
-        greedy = translator.saved.decode.beam == 1  # and has no scores unless they are asked for
+        greedy = translator.saved.decode.beam == 1  # greedy search has no scores unless requested
         options = Options(target=step.tag, token_scores=greedy)
         one = translator.window([text], replace(options, alignment=translator.has_weights))[0]
         if step.target == asked.target:
@@ -152,7 +151,7 @@ def _details(state: AppState, asked: Asked, cancellation: CancellationToken) -> 
 
 
 def _others(found: Translation, best: str, most: int) -> dict[str, float]:
-    """Translations that are neither the best nor empty, each once, with their scores."""
+    """Return the alternatives with their scores, without the best, empty ones and duplicates."""
     scores: dict[str, float] = {}
     for number in range(found.options):
         scores.setdefault(found.option(number), found.option_score(number))
@@ -160,7 +159,7 @@ def _others(found: Translation, best: str, most: int) -> dict[str, float]:
 
 
 def _look(state: AppState, asked: Asked, cancellation: CancellationToken) -> str:
-    """One looks at a time, so that the processor is left to translations."""
+    """Compute one Look at a time, so that translations keep the CPU."""
     if not state.looking.acquire(blocking=False):
         state.metrics.refused.labels("look").inc()
         raise busy()
@@ -173,7 +172,7 @@ def _look(state: AppState, asked: Asked, cancellation: CancellationToken) -> str
 
 
 def _seen(state: AppState, asked: Asked, cancellation: CancellationToken) -> "Look":
-    """Into the last model of the route."""
+    """Compute the Look of the last model of the route."""
     route = _route(state, asked)
     if not route:
         raise Refused(400, "Invalid request: nothing is translated between a language and itself")

@@ -1,4 +1,4 @@
-"""What the server counts, for Prometheus. No label holds anything that a client wrote."""
+"""Prometheus metrics of the server. No label contains client input."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -7,7 +7,7 @@ SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 
 class Metrics:
-    """A registry of its own for each server, so that two in one process do not add up."""
+    """The metrics of one server, in a registry of its own, so that two servers in one process stay separate."""
 
     def __init__(self) -> None:
         own = self.registry = CollectorRegistry()

@@ -18,10 +18,10 @@ from regard.serve.refused import Refused, shape
 from regard.serve.state import AppState
 
 FILES = "/translate_file"
-FREE = ("/health", "/ready", "/metrics")  # asked by machines that watch over this one
+FREE = ("/health", "/ready", "/metrics")  # monitoring endpoints
 SAFE = ("GET", "HEAD", "OPTIONS")
 TRANSLATE_BY_GET = "/v2/translate"
-DISCARDED = 4 << 20  # bytes that are read only so that the client reads our answer
+DISCARDED = 4 << 20  # bytes read and dropped, so that the client reads our answer
 DISCARD_SECONDS = 2.0
 POLICY = "content-security-policy"
 HEADERS = {
@@ -34,7 +34,7 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
     "cache-control": "no-store",
-}  # of every answer that does not say otherwise itself
+}  # defaults for every response
 
 log = logging.getLogger("regard.serve")
 
@@ -43,7 +43,7 @@ class Middleware:
     """ASGI middleware that checks every request and secures every response."""
 
     def __init__(self, app: ASGIApp, state: AppState, names: frozenset[str] | None) -> None:
-        """Answers to these names; to any, if None."""
+        """Wrap an application; `names` are the accepted host names, None for any."""
         self.app, self.names = app, names
         self.settings, self.metrics, self.admission = state.settings, state.metrics, state.admission
         self.rates = Rates(state.settings.rate)
@@ -85,7 +85,7 @@ class Middleware:
             self._record(scope, status, time.monotonic() - started)
 
     def _admit(self, scope: Scope) -> Lease:
-        """Check all that the head of a request tells, before its body is read."""
+        """Check the head of a request before its body is read."""
         _check_framing(scope)
         self._check_name(scope)
         self._check_origin(scope)
@@ -103,7 +103,7 @@ class Middleware:
             raise
 
     def _check_origin(self, scope: Scope) -> None:
-        """Refuse work that a page of another origin asks for through a browser."""
+        """Reject cross-origin browser requests for work."""
         if scope["method"] in SAFE and scope["path"] != TRANSLATE_BY_GET:
             return
         site, origin = _header(scope, b"sec-fetch-site"), _header(scope, b"origin")
@@ -131,7 +131,7 @@ class Middleware:
             raise
 
     async def _body(self, scope: Scope, incoming: "Incoming") -> bytes:
-        """Return the whole body, if it is small enough and comes in time."""
+        """Return the whole body if it is small enough and arrives in time."""
         most, body = self._most(scope), bytearray()
         try:
             async with asyncio.timeout(self.settings.body_seconds):
@@ -150,7 +150,7 @@ class Middleware:
             raise Refused(408, "The request did not come in time") from None
 
     def _most(self, scope: Scope) -> int:
-        """Bytes that the body may have."""
+        """Return the largest accepted body in bytes."""
         return self.settings.file_bytes if scope["path"] == FILES else self.settings.body_bytes
 
     def _record(self, scope: Scope, status: int, seconds: float) -> None:
@@ -161,7 +161,7 @@ class Middleware:
 
 
 class Incoming:
-    """The messages of a request's body, and whether the last one has come."""
+    """The messages of a request's body, and whether the last one has arrived."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -173,7 +173,7 @@ class Incoming:
         return message
 
     async def discard(self) -> None:
-        """Read the body to its end, or a bounded part of it."""
+        """Read and drop the body, or a bounded part of it."""
         left = DISCARDED
         while left > 0 and not self.ended:
             left -= len((await self.receive()).get("body", b""))
@@ -184,7 +184,7 @@ def _header(scope: Scope, wanted: bytes) -> bytes | None:
 
 
 def _declared(scope: Scope) -> int | None:
-    """The size of a body, or None if only its end will tell."""
+    """Return the declared size of a body; None if it is chunked."""
     if _header(scope, b"transfer-encoding") is not None:
         return None
     length = _header(scope, b"content-length") or b"0"
@@ -196,7 +196,7 @@ def _address(scope: Scope) -> str:
 
 
 def _check_framing(scope: Scope) -> None:
-    """Refuse a body whose end two readers could see in different places (request smuggling)."""
+    """Reject a body with ambiguous length (request smuggling)."""
     if _header(scope, b"transfer-encoding") is not None and _header(scope, b"content-length") is not None:
         raise Refused(400, "Invalid request: both Content-Length and Transfer-Encoding")
 
@@ -206,7 +206,7 @@ def _too_large(most: int) -> Refused:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """The body that was read, and after it whatever comes: that the client has gone."""
+    """Return a receive function that replays the body, then passes on later messages, such as a disconnect."""
     messages: list[dict[str, Any]] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replayed() -> Message:
@@ -216,8 +216,8 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 
 
 async def _answer(refused: Refused, scope: Scope, incoming: Incoming, send: Send) -> None:
-    """Answer before the body is read, and close the connection; but first discard what the client still sends, for a
-    while, or it would not get to read the answer."""
+    """Answer before the body is read, and close the connection; but first drop what the client still sends, for a
+    limited time, since otherwise it could not read the answer."""
     content = json.dumps(shape(scope["path"], refused.sentence)).encode()
     headers = {
         "Content-Type": "application/json",

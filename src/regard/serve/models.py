@@ -1,4 +1,4 @@
-"""The models that are served: which directions they make together, and which of them are in memory."""
+"""The served models: their directions, routes through two of them, and which are in memory."""
 
 import re
 from collections import OrderedDict
@@ -17,26 +17,26 @@ _NAMED = re.compile(r"([A-Za-z]{2,8}(?:_[A-Za-z0-9]{2,8})*)-([A-Za-z]{2,8}(?:_[A
 
 @dataclass(frozen=True)
 class Step:
-    """A direction that one model translates."""
+    """One translation direction of a model."""
 
     source: str
     target: str
     model: str
     tag: str | None
-    """What the model is told, if it translates into several languages."""
+    """The model's tag for the target language, if it has several."""
 
 
 @dataclass(frozen=True)
 class Loaded:
     translator: Translator
     serial: int
-    """Another one each time that a model is read."""
+    """Number that changes whenever a model is loaded."""
 
 
 class Models:
-    """Translators by name, read from disk when they are needed, within a limit of memory.
+    """Translators by name, loaded on demand within a memory limit.
 
-    A name is what `regard.load` takes, or FROM-TO=NAME for a model that does not say its languages.
+    A name is an argument of `regard.load`, or FROM-TO=NAME for a model without recorded languages.
     """
 
     def __init__(self, names: Sequence[str], most_bytes: int, metrics: Metrics) -> None:
@@ -52,7 +52,7 @@ class Models:
         self.languages = sorted({code for pair in self.steps for code in pair})
 
     def route(self, source: str, target: str) -> tuple[Step, ...] | None:
-        """The steps from one language to another: one, or two by way of a third; none where the two are the same."""
+        """Return the steps from one language to another: one, or two via a pivot language; none for equal languages."""
         if source == target:
             return ()
         if (source, target) in self.steps:
@@ -65,7 +65,7 @@ class Models:
         return [target for target in self.languages if self.route(source, target) is not None]
 
     def sources(self, target: str) -> list[str]:
-        """What can be translated into a language, that language itself last."""
+        """Return the languages that can be translated into a language, and the language itself last."""
         found = [source for source in self.languages if source != target and self.route(source, target)]
         return [*found, target]
 
@@ -100,7 +100,7 @@ class Models:
             self.metrics.models.set(len(self._loaded))
 
     def _steps(self, given: str) -> list[Step]:
-        """The directions of a model, which is read to learn them."""
+        """Load a model and return its directions."""
         named = _NAMED.fullmatch(given)
         name = named[3] if named else given
         translator = self.loaded(name).translator
@@ -110,12 +110,12 @@ class Models:
         tagged = bool(translator.source_subwords.tags)
         steps = [Step(source, target, name, target if tagged else None) for source, target in pairs]
         for step in steps:
-            translator.tag(step.tag)  # which tells if there is none
+            translator.tag(step.tag)  # raises an error if there is no such tag
         return steps
 
 
 def _directions(translator: Translator) -> list[tuple[str, str]]:
-    """From where to where. A model that was not taught to write its own source language reads no other."""
+    """Return pairs of source and target languages; a model that does not write its source language reads only that."""
     usual, _ = translator.saved.languages
     known = [(source, target) for source, target in translator.directions if source is not None]
     both = any(target == usual for _, target in known)
@@ -123,5 +123,5 @@ def _directions(translator: Translator) -> list[tuple[str, str]]:
 
 
 def _bytes(translator: Translator) -> int:
-    """The weights as the engine has them, and again as the reference has them when it is asked."""
+    """Return the memory of the engine's weights, plus those of the torch engine, which is loaded on demand."""
     return 2 * cost(translator.saved.config).weights_bytes

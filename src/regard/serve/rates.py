@@ -1,4 +1,4 @@
-"""Not too often: a token bucket for each key or address, in bounded memory."""
+"""Rate limiting: a token bucket for each key or address, in bounded memory."""
 
 import ipaddress
 import math
@@ -8,22 +8,22 @@ from collections.abc import Callable
 
 from regard.serve.refused import Refused
 
-MOST = 10_000  # buckets; the one that was used longest ago is forgotten, and is full by then or nearly so
-BURST_SECONDS = 10  # so much of the rate may come at once
+MOST = 10_000  # buckets; the least recently used is evicted, and is nearly full by then
+BURST_SECONDS = 10  # seconds' worth of requests allowed at once
 
 
 class Rates:
-    """So many requests a minute for each name; 0 for any number."""
+    """Limit the requests a minute for each name; 0 for no limit."""
 
     def __init__(self, a_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.a_second = a_minute / 60
         self.burst = max(1.0, self.a_second * BURST_SECONDS)
         self.clock = clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        """What is left for each, and when that was."""
+        """Remaining tokens by name, and when they were counted."""
 
     def spend(self, name: str) -> None:
-        """Count a request; Refused if it is one too many."""
+        """Count a request; raise Refused if it exceeds the rate."""
         if not self.a_second:
             return
         now = self.clock()
@@ -39,7 +39,7 @@ class Rates:
 
 
 def network(address: str) -> str:
-    """What counts as one address: of IPv6 the 64 bits that one household has."""
+    """Return the unit of limits for an address: the address itself, or the /64 network of IPv6."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
@@ -50,11 +50,11 @@ def network(address: str) -> str:
 
 
 def trusted(address: str, proxy: str | None) -> bool:
-    """Whether this is the address of a proxy that is believed: `*`, or addresses and networks between commas."""
+    """Return whether an address is a trusted proxy; `proxy` is `*`, or comma-separated addresses and networks."""
     for one in (proxy or "").split(","):
         try:
             if one.strip() == "*" or ipaddress.ip_address(address) in ipaddress.ip_network(one.strip()):
                 return True
-        except ValueError:  # neither
+        except ValueError:  # neither address nor network
             continue
     return False

@@ -1,4 +1,4 @@
-"""Listen, serve, and stop with the work in hand done."""
+"""Run the server: listen, enforce limits on connections, and shut down gracefully."""
 
 import asyncio
 import logging
@@ -21,27 +21,27 @@ from regard.serve.hosts import names
 from regard.serve.rates import network, trusted
 from regard.serve.state import AppState
 
-BACKLOG = 2048  # connections that wait to be taken
+BACKLOG = 2048  # connections waiting to be accepted
 LONGEST_HEAD = 64 << 10  # bytes of a request line and its headers; a query string may hold a text
-PART = 64 << 10  # bytes of an answer that a client must take in time
-MOST_REFUSED = 100  # connections over the limit that are given time to read so
+PART = 64 << 10  # bytes of an answer that a client must read in time
+MOST_REFUSED = 100  # connections over the limit that get time to read the error
 REFUSED_SECONDS = 1.0
 TOO_MANY = (
     "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nRetry-After: 1\r\nContent-Length: 21\r\n"
     "Connection: close\r\n\r\nToo many connections\n"
 )
-SWITCH_SECONDS = 0.001  # after which a thread that computes in Python makes way for the event loop
+SWITCH_SECONDS = 0.001  # thread switch interval, so that Python threads do not block the event loop
 _END_OF_HEAD = re.compile(rb"\n\r?\n")
 
 
 class Server(uvicorn.Server):
-    """A server that says it is not ready, finishes what it has begun, and then stops listening."""
+    """A server that, on a signal, reports not ready, finishes running requests, and then stops listening."""
 
     def __init__(self, config: uvicorn.Config, state: AppState) -> None:
         super().__init__(config)
         self.state = state
         self.asked: float | None = None
-        """When it was asked to stop."""
+        """When the stop signal came."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.asked is not None or sig == signal.SIGINT:
@@ -59,8 +59,8 @@ class Server(uvicorn.Server):
 
 
 class LimitedConnection(h11.Connection):
-    """A connection on which no head is longer than LONGEST_HEAD. h11 itself measures only what is incomplete, so that a
-    head that comes at once may be as long as one read."""
+    """A connection that limits every head to LONGEST_HEAD. h11 itself measures only incomplete heads, so that a head in
+    one read may be as long as the read."""
 
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
         if self.their_state is h11.IDLE:
@@ -72,15 +72,15 @@ class LimitedConnection(h11.Connection):
 
 
 class LimitedProtocol(H11Protocol):
-    """HTTP/1.1 with limits: on connections in all and from one address, on the size of a head, and on the time for a
-    head to come and for an answer to be taken. No address is logged."""
+    """HTTP/1.1 with limits on connections (total and per address), on the size of a head, and on the time to receive a
+    head and to send an answer. No address is logged."""
 
     state: AppState
     seconds = 20.0
     connected: Counter[str]
     """Connections by address."""
     refused: set["LimitedProtocol"]
-    """Connections over the limit that still have to read so."""
+    """Connections over the limit that have yet to read the error."""
     address = ""
     admitted = False
     head_timer: asyncio.TimerHandle | None = None
@@ -104,11 +104,11 @@ class LimitedProtocol(H11Protocol):
         self.connected[self.address] += 1
         self.admitted = True
         super().connection_made(transport)
-        transport.set_write_buffer_limits(0)  # so that we are told of all that is not taken at once
+        transport.set_write_buffer_limits(0)  # report all data that is not sent at once
         self._wait_for_head()
 
     def _refuse(self, transport: asyncio.Transport, status: str) -> None:
-        """Answer on a connection over the limit, whatever it will ask, and close it when that can have been read."""
+        """Send an error on a connection over the limit, and close it after the client had time to read it."""
         self.state.metrics.refused.labels("connections").inc()
         transport.write(TOO_MANY.format(status=status).encode())
         if len(self.refused) >= MOST_REFUSED:
@@ -160,7 +160,7 @@ class LimitedProtocol(H11Protocol):
 
     def _check_answer(self, before: int) -> None:
         if before - self.transport.get_write_buffer_size() < PART:
-            self.transport.abort()  # to close it would be to wait until all is taken
+            self.transport.abort()  # close() would wait until all data is sent
         else:
             self._watch_answer()
 
@@ -171,7 +171,7 @@ class LimitedProtocol(H11Protocol):
 
 
 def bound(host: str, port: int) -> socket.socket:
-    """A socket that listens there; port 0 for any that is free."""
+    """Return a listening socket; port 0 takes any free one."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
@@ -185,7 +185,7 @@ def bound(host: str, port: int) -> socket.socket:
 
 
 def server(state: AppState, listener: socket.socket, host: str) -> Server:
-    """A server that has yet to be given its socket, which listens for this host."""
+    """Return a configured server, which is given its socket later; `host` is the host it listens on."""
     settings = state.settings
     own = names(host, listener.getsockname()[0], settings.hosts)
     own_state = {"state": state, "seconds": settings.body_seconds, "connected": Counter(), "refused": set()}
@@ -207,9 +207,9 @@ def server(state: AppState, listener: socket.socket, host: str) -> Server:
 
 
 def serve(state: AppState, listener: socket.socket, host: str) -> None:
-    """Serve until asked to stop."""
+    """Serve until a stop signal."""
     sys.setswitchinterval(SWITCH_SECONDS)
-    for library in ("uvicorn", "python_multipart"):  # which tell of every bad request
+    for library in ("uvicorn", "python_multipart"):  # they log every bad request
         logging.getLogger(library).setLevel(logging.ERROR)
     try:
         server(state, listener, host).run(sockets=[listener])

@@ -1,7 +1,6 @@
 """The translation service: translate texts and documents along a route of models, in a request's thread.
 
-The translation path is that of `regard translate`; only the engine differs, which looks in the cache and then waits in
-the queue.
+The translation path is that of `regard translate`; only the engine differs: it consults the cache, then the queue.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Route = Sequence[Step]
-WINDOW_CHARACTERS = 10_000  # of a document, translated at once
-POLL = 0.1  # seconds between two looks whether a waiting document was cancelled
+WINDOW_CHARACTERS = 10_000  # of a document, translated together
+POLL = 0.1  # seconds between checks whether a waiting document was cancelled
 
 
 @dataclass(frozen=True)
@@ -46,12 +45,12 @@ class TranslationService:
     cache: Cache
     metrics: Metrics
     turn: Lock = field(default_factory=Lock)
-    """To align a sentence, which no queue is for."""
+    """Serialises alignments, which do not go through the queue."""
     parsing: Lock = field(default_factory=Lock)
-    """To parse or rebuild a document in Python: one at a time, so that the event loop gets its share."""
+    """Serialises parsing and rebuilding of documents in Python, so that the event loop is not starved."""
 
     def translator(self, step: Step, cancellation: CancellationToken) -> Translator:
-        """A step's translator for one request: the same model, behind the cache and the queue."""
+        """Return the translator of a step for one request: the same model, behind the cache and the queue."""
         loaded = self.models.loaded(step.model)
         own = copy(loaded.translator)
         queued = Queued(self.batcher, loaded.translator.engine, cancellation)
@@ -60,7 +59,7 @@ class TranslationService:
         return own
 
     def _in_turn(self, attention: Attention, cancellation: CancellationToken) -> Attention:
-        """One sentence at a time, so that the processor is left to searches; and none for a client that has gone."""
+        """Align one sentence at a time, so that searches keep the CPU; stop if the request is cancelled."""
 
         def waiting(source: Sequence[int], target: Sequence[int], layer: int | None) -> "Tensor":
             with self.turn:
@@ -78,7 +77,7 @@ class TranslationService:
         alternatives: int = 0,
         split: bool = True,
     ) -> list[Answer]:
-        """Translate texts; alternatives are the last step's."""
+        """Translate texts; alternatives come from the last step."""
         if not route:
             return [Answer(text) for text in texts]
         *before, last = route
@@ -97,7 +96,7 @@ class TranslationService:
     def documents(
         self, route: Route, taken: Sequence[Sequence[Piece]], cancellation: CancellationToken, *, split: bool = True
     ) -> list[str]:
-        """Translate documents that were taken into pieces; their structure stays."""
+        """Translate documents given as pieces; their structure stays."""
         every = [segment for pieces in taken for segment in segments(pieces)]
         found = iter(self._segments(route, every, cancellation, split=split))
         with self.processor(cancellation):
@@ -105,7 +104,7 @@ class TranslationService:
 
     @contextmanager
     def processor(self, cancellation: CancellationToken) -> Iterator[None]:
-        """Parse or rebuild here: every text is a checkpoint for cancellation, and documents take turns."""
+        """Guard parsing or rebuilding: one document at a time, with a check for cancellation at every text."""
         while cancellation.document and not self.parsing.acquire(timeout=POLL):
             cancellation.check()
         try:
@@ -118,7 +117,7 @@ class TranslationService:
     def _segments(
         self, route: Route, found: Sequence[Segment], cancellation: CancellationToken, *, split: bool
     ) -> list[Translated]:
-        """A translation for each segment, with an alignment for those that have marks in them."""
+        """Return a translation for each segment, with an alignment if it contains marks."""
         done = [Translated(segment.text, identity(segment.text)) for segment in found]
         for step in route:
             translator = self.translator(step, cancellation)
@@ -134,7 +133,7 @@ class TranslationService:
 
 
 def _windows(numbers: Sequence[int], texts: Sequence[str]) -> Iterator[list[int]]:
-    """The numbers of texts that are translated together, so that cancelled work soon stops and little is held."""
+    """Yield windows of texts that are translated together: small, so that cancellation is quick and memory bounded."""
     window: list[int] = []
     characters = 0
     for number, text in zip(numbers, texts, strict=True):
@@ -148,7 +147,7 @@ def _windows(numbers: Sequence[int], texts: Sequence[str]) -> Iterator[list[int]
 
 
 def _others(best: str, texts: Sequence[str], most: int) -> tuple[str, ...]:
-    """What is not the best, not empty, and does not come twice."""
+    """Return the alternatives, without the best, empty ones and duplicates."""
     return tuple(islice((text for text in dict.fromkeys(texts) if text not in (best, "")), most))
 
 
@@ -157,7 +156,7 @@ def identity(text: str) -> Pairs:
 
 
 def through(first: Pairs | None, second: Pairs | None) -> Pairs | None:
-    """An alignment by way of a middle language."""
+    """Compose two alignments through a pivot language."""
     if first is None or second is None:
         return None
     origin = {middle: source for source, middle in first}

@@ -1,4 +1,4 @@
-"""How much a server takes on: every limit, with a default that suits one small machine."""
+"""Every limit of a server, with a default for one small machine."""
 
 from typing import Annotated
 
@@ -12,67 +12,67 @@ Seconds = Annotated[float, Field(gt=0)]
 
 
 class Settings(Frozen):
-    """What `regard serve --set KEY=VALUE` sets."""
+    """The settings of `regard serve --set KEY=VALUE`."""
 
     body_bytes: Count = 128 << 10
-    """Of a request, before anything in it is read."""
+    """Largest request body."""
     file_bytes: Count = 1 << 20
-    """The same for a file to translate."""
+    """Largest file to translate."""
     texts: Count = 50
-    """In a request."""
+    """Texts in a request."""
     characters: Count = 5000
-    """Of a text, as it came."""
+    """Characters of a text."""
     alternatives: Amount = 10
-    """Translations of a text that may be asked for besides the best."""
+    """Translations of a text besides the best."""
     look_characters: Count = 500
-    """Of a text to look inside of, which costs more than to translate it."""
+    """Characters of a text to look inside, which costs more than translating it."""
 
     answer_seconds: Seconds = 2.0
-    """Within which an accepted request is answered, as estimated by the measured rate; others are refused at once. Not
-    for documents, nor for a text that takes longer by itself: of such, one is taken at a time."""
+    """Estimated time to answer, by the measured rate, above which a request is rejected at once. It does not apply to
+    documents, nor to a text that takes longer by itself: of these, one is accepted at a time."""
     queue_tokens: Count = 65536
-    """Source tokens that wait to be translated; what would be more is refused at once."""
+    """Source tokens waiting to be translated; more are rejected at once."""
     batch_tokens: Count = 1024
     """Source tokens translated together."""
     join_seconds: Annotated[float, Field(ge=0)] = 0.005
-    """How long the first of a batch waits for others while something else is searched."""
+    """How long the first sentence of a batch waits for others while another batch is searched."""
     requests: Count = 128
-    """Under way at once; more are refused at once."""
+    """Concurrent requests; more are rejected at once."""
     connections: Count = 1000
     address_connections: Count = 100
-    """From one address; those of `proxy` are not counted."""
+    """Connections from one address; those of `proxy` are not counted."""
     inflight_bytes: Count = 16 << 20
-    """Of request bodies that are read or worked on."""
+    """Total size of request bodies in flight."""
     address_inflight_bytes: Count = 4 << 20
     """The same from one address."""
     documents: Count = 4
-    """Files that are read or worked on at once; more are refused at once."""
+    """Files in flight; more are rejected at once."""
     address_documents: Count = 2
     """The same from one address."""
     deadline: Seconds = 30.0
-    """Seconds for a request; what is not done by then is given up."""
+    """Time for a request, after which it is cancelled."""
     file_deadline: Seconds = 300.0
     body_seconds: Seconds = 20.0
-    """For the head of a request to come, for its body, and for 64 KiB of the answer to be taken."""
+    """Time to receive the head of a request, to receive its body, and to send 64 KiB of the answer."""
     drain_seconds: Seconds = 25.0
-    """For the work in hand when the server is asked to stop."""
+    """Time to finish running requests on shutdown."""
 
     rate: Amount = 6000
-    """Requests a minute from one address; 0 for any number."""
+    """Requests a minute from one address; 0 for no limit."""
     key_rate: Amount = 6000
-    """Requests a minute with one key; 0 for any number."""
+    """Requests a minute with one key; 0 for no limit."""
     quota: Amount = 0
-    """Characters for each key, counted since the server started; 0 for any number."""
+    """Characters for each key, counted since the server started; 0 for no limit."""
 
     memory_bytes: Count = 2 << 30
-    """For models; the one that was used longest ago makes room."""
+    """Memory for models; the least recently used is unloaded."""
     cache_bytes: Amount = 64 << 20
-    """For the translations of recent sentences."""
+    """Memory for cached translations of recent sentences."""
     kept_bytes: Count = 64 << 20
-    """For translated files that wait to be fetched, in memory."""
+    """Memory for translated files that wait for download."""
     kept_seconds: Seconds = 1800.0
     hosts: tuple[str, ...] = ()
-    """Names that a browser may call the server by, such as `["translate.example"]`; without any, it answers on loopback
-    to localhost alone, elsewhere to all."""
+    """Accepted host names, such as `["translate.example"]`; without any, a server on loopback answers to localhost,
+    elsewhere to all names."""
     proxy: str | None = None
-    """The address of a proxy that is believed when it says for whom it asks (X-Forwarded-For)."""
+    """Address of a trusted proxy, whose X-Forwarded-For names the client."""

@@ -1,4 +1,4 @@
-"""The state that all requests of a server share, and how a request waits for work that threads do."""
+"""The application state that all requests share, and how a request waits for work in threads."""
 
 import asyncio
 from collections import Counter
@@ -26,18 +26,18 @@ from regard.serve.service import TranslationService
 from regard.serve.settings import Settings
 
 Result = TypeVar("Result")
-CHARACTERS_A_TOKEN = 5  # or fewer, in all that people write
+CHARACTERS_A_TOKEN = 5  # at most, in natural text
 
 
 class AppState:
     """The models, queues, limits and counters of one server."""
 
     def __init__(self, models: Sequence[str], settings: Settings, keys: Keys | None = None) -> None:
-        """Reads the models. Without `keys`, anybody may ask."""
+        """Load the models. Without `keys`, no key is needed."""
         self.settings, self.keys = settings, keys
         self.metrics = Metrics()
         self.models = Models(models, settings.memory_bytes, self.metrics)
-        workers = available_cores() + 1  # while a batch is searched on each core, one more is made ready
+        workers = available_cores() + 1  # one more prepares a batch while each core searches one
         self.batcher = Batcher(workers, settings, self.metrics)
         self.admission = Admission(settings)
         self.service = TranslationService(self.models, self.batcher, Cache(settings.cache_bytes), self.metrics)
@@ -46,14 +46,14 @@ class AppState:
         self.rates = Rates(settings.key_rate)
         self.threads = ThreadPoolExecutor(settings.requests, thread_name_prefix="request")
         self.looking = Lock()
-        """To look into a model, which no queue is for."""
+        """Serialises Looks, which do not go through the queue."""
         self.used: Counter[str | None] = Counter()
-        """The characters that each holder of a key has had translated since the server started; None for all others."""
+        """Characters translated since the server started, by holder of a key; None for all others."""
         self.at_work = 0
         self.draining = False
 
     def holder(self, key: str | None, refusal: Refused) -> str | None:
-        """Whose key this is; None where none is needed. Without a valid one, the refusal is raised."""
+        """Return the holder of a key, or None if no key is needed; raise `refusal` if the key is invalid."""
         if self.keys is None:
             return None
         name = self.keys.holder(key) if key else None
@@ -69,7 +69,7 @@ class AppState:
 
     @contextmanager
     def charged(self, holder: str | None, characters: int, refusal: Refused) -> Iterator[None]:
-        """Count characters, unless nothing comes of it; the refusal is raised if they are over the quota."""
+        """Charge characters to a holder, refunded if the block fails; raise `refusal` if they exceed the quota."""
         quota = self.settings.quota if holder is not None else 0
         if quota and self.used[holder] + characters > quota:
             self.metrics.refused.labels("quota").inc()
@@ -90,10 +90,10 @@ class AppState:
         characters: int = 0,
         document: bool = False,
     ) -> Result:
-        """Let a thread do the work, until it is done, the deadline passes or the client goes.
+        """Run work in a thread until it is done, the deadline passes or the client disconnects.
 
-        Work on characters is refused here, before a thread takes it, if it can't be done in time; the queue decides
-        again when it knows the tokens.
+        Work on `characters` is rejected here, before a thread starts it, if it can't be done in time; the queue checks
+        again when it knows the number of tokens.
         """
         if self.draining or self.at_work >= self.settings.requests:
             self.metrics.refused.labels("drain" if self.draining else "requests").inc()
@@ -124,15 +124,15 @@ class AppState:
                 self.batcher.wake()
 
     def close(self) -> None:
-        """Give up what is still under way."""
+        """Cancel all running work."""
         self.batcher.close()
         self.threads.shutdown(wait=False, cancel_futures=True)
 
     def _done(self, waiting: "asyncio.Future[Any]") -> None:
-        """Whether or not anybody still waits for it."""
+        """Clean up after work, whether or not anybody still waits for it."""
         self._count(-1)
         if not waiting.cancelled():
-            waiting.exception()  # else asyncio tells of an error that nobody waited for
+            waiting.exception()  # retrieve it, or asyncio logs an exception that was never retrieved
 
     def _count(self, change: int) -> None:
         self.at_work += change
@@ -140,6 +140,6 @@ class AppState:
 
 
 async def _gone(request: Request) -> None:
-    """Ends when the client has closed the connection."""
+    """Return when the client has disconnected."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

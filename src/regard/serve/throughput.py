@@ -1,24 +1,24 @@
-"""How fast the engines search: the measured rate that admission is decided by."""
+"""Measured throughput of the engines, on which admission control is based."""
 
-HALF_LIFE = 2.0  # seconds of work after which a measurement counts half
+HALF_LIFE = 2.0  # seconds of work after which a measurement has half its weight
 
 
 class Throughput:
-    """Source tokens a second while anything is searched, as a moving average."""
+    """Moving average of source tokens a second while anything is searched."""
 
     def __init__(self) -> None:
         self._tokens, self._seconds = 0.0, 0.0
 
     def add(self, tokens: int, seconds: float) -> None:
-        """Count tokens that took so long."""
+        """Add a measurement: tokens searched in so many seconds."""
         kept = 0.5 ** (seconds / HALF_LIFE)
         self._tokens = self._tokens * kept + tokens
         self._seconds = self._seconds * kept + seconds
 
     def seconds(self, tokens: int) -> float:
-        """Estimate how long tokens take; 0 before anything was measured."""
+        """Estimate the seconds for so many tokens; 0 before the first measurement."""
         return tokens * self._seconds / self._tokens if self._tokens else 0.0
 
     def tokens(self, seconds: float) -> float:
-        """Estimate how many tokens are searched in a time; any number before anything was measured."""
+        """Estimate the tokens searched in so many seconds; infinite before the first measurement."""
         return seconds * self._tokens / self._seconds if self._seconds else float("inf")

@@ -1,4 +1,4 @@
-"""For machines that watch over the server: whether it lives, whether it takes work, what it has done."""
+"""Monitoring endpoints: liveness, readiness and metrics."""
 
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.requests import Request
