@@ -23,6 +23,7 @@ from regard.exchange.to_ctranslate2 import (
     Quantization,
     check_convertible,
     check_origin,
+    check_vocabularies,
     export_quantization,
     inconvertible,
     is_export,
@@ -121,6 +122,7 @@ def _native(folder: Path) -> Translator:
     reason = why_unavailable(described.config)
     if reason is not None:
         raise UserError(f"{folder}: the native engine can't compute this model here, since {reason}; use --engine auto")
+    check_vocabularies(described)
     later = _later(folder)
     engine = NativeEngine(
         described.config,

@@ -101,10 +101,8 @@ def _checksums(model: Path) -> dict[str, str]:
     return {name: str(files[name]["sha256"]) for name in (CONFIG, WEIGHTS, *SUBWORDS) if name in files}
 
 
-def write_ctranslate2(
-    folder: Path, described: Description, weights: Mapping[str, Array], quantization: Quantization
-) -> None:
-    """Write the files that CTranslate2 loads into a folder that somebody else makes whole."""
+def check_vocabularies(described: Description) -> None:
+    """Raise UserError unless a model has as many tokens as its subwords."""
     config = described.config
     source, target = source_and_target(described.subwords)
     for size, subwords in ((config.source_vocabulary or config.vocabulary, source), (config.vocabulary, target)):
@@ -113,6 +111,15 @@ def write_ctranslate2(
                 f"the model has {size:,} tokens and its subwords {subwords.size:,}, so the two don't belong together; "
                 "restore its folder from a copy"
             )
+
+
+def write_ctranslate2(
+    folder: Path, described: Description, weights: Mapping[str, Array], quantization: Quantization
+) -> None:
+    """Write the files that CTranslate2 loads into a folder that somebody else makes whole."""
+    config = described.config
+    check_vocabularies(described)
+    source, target = source_and_target(described.subwords)
     taken = _Taken(weights)
     spec = _transformer(config, taken)
     taken.check_all()

@@ -44,7 +44,7 @@ class NativeEngine:
     ) -> None:
         self.library = library.library()
         self.isa = isa or library.isa()
-        self.config = config
+        self.config, self.int8 = config, int8
         self.positions = positions(config)
         self.reference = reference
         """What searches where the native engine can't."""
