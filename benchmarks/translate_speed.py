@@ -197,6 +197,12 @@ def ratios(rows: dict[str, dict[str, dict[str, Any]]]) -> dict[str, dict[str, fl
     pairs = (
         ("regard", "ctranslate2", "file"),
         ("regard-int8", "ctranslate2-int8", "file"),
+        ("regard-native", "ctranslate2-int8", "file"),
+        ("regard-native", "ctranslate2-int8", "per_cpu_second"),
+        ("regard-native", "ctranslate2-int8", "single"),
+        ("regard-native-float32", "ctranslate2", "file"),
+        ("regard-native-float32", "ctranslate2", "per_cpu_second"),
+        ("regard-native-float32", "ctranslate2", "single"),
         ("regard", "huggingface", "file"),
         ("regard-int8", "huggingface", "file"),
         ("regard-torch", "huggingface", "file"),

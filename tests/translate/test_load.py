@@ -16,6 +16,9 @@ from tests.support.saving import save_built
 from regard.config.model import model_config
 from regard.config.run import Config
 from regard.engines.ctranslate2_engine import CTranslate2Engine
+from regard.engines.native.choice import why_not_taken, why_unavailable
+from regard.engines.native.library import library
+from regard.engines.native.native_engine import NativeEngine
 from regard.engines.torch_engine import TorchEngine
 from regard.errors import Failed, UserError
 from regard.exchange.to_ctranslate2 import FOLDER, export_ctranslate2
@@ -45,14 +48,16 @@ def with_config(saved: LoadedModel, path: Path, **changes: object) -> Path:
 
 
 def test_the_fast_engine_where_it_can(folder: Path, saved: LoadedModel, translator: Translator, tmp_path: Path) -> None:
+    assert isinstance(load(folder, engine="ctranslate2").engine, CTranslate2Engine)
     for engine in ("auto", "ctranslate2"):
-        found = load(folder, engine=engine)
-        assert isinstance(found.engine, CTranslate2Engine)
-        assert found.translate(TEXTS) == translator.translate(TEXTS)
+        assert load(folder, engine=engine).translate(TEXTS) == translator.translate(TEXTS)
+    assert isinstance(load(folder).engine, CTranslate2Engine if why_not_taken() else NativeEngine)
     assert isinstance(load(folder, engine="torch").engine, TorchEngine)
     assert isinstance(load(folder, folder).engine, TorchEngine)
+    relative = with_config(saved, tmp_path / "relative", positions="relative")
+    assert isinstance(load(relative).engine, TorchEngine)
     rotary = with_config(saved, tmp_path / "rotary", positions="rotary")
-    assert isinstance(load(rotary).engine, TorchEngine)
+    assert isinstance(load(rotary).engine, TorchEngine if why_not_taken() else NativeEngine)
     with pytest.raises(
         UserError, match="rotary: CTranslate2 can't compute this model, since its positions are rotary; "
     ):
@@ -61,6 +66,36 @@ def test_the_fast_engine_where_it_can(folder: Path, saved: LoadedModel, translat
         load(folder, folder, engine="ctranslate2")
     with pytest.raises(UserError, match="no engine is called 'fast'"):
         load(folder, engine="fast")
+
+
+@pytest.mark.skipif(why_unavailable() is not None, reason="there is no native engine here")
+def test_the_native_engine(folder: Path, saved: LoadedModel, translator: Translator, tmp_path: Path) -> None:
+    """Its text is the reference's; in int8 where the export or the weights are; what it can't do is told."""
+    assert load(folder, engine="native").translate(TEXTS) == translator.translate(TEXTS)
+    options = Options(sampling=Sampling(seed=4))
+    assert load(folder, engine="native").translate(TEXTS, options) == translator.translate(TEXTS, options)
+    with pytest.raises(UserError, match="The native engine computes one model on a CPU"):
+        load(folder, folder, engine="native")
+    relative = with_config(saved, tmp_path / "relative", positions="relative")
+    with pytest.raises(UserError, match="can't compute this model here, since its positions are relative"):
+        load(relative, engine="native")
+    export_ctranslate2(folder, folder / FOLDER, "int8")
+    found = load(folder, engine="native")
+    assert isinstance(found.engine, NativeEngine)
+    assert found.engine.int8
+    with pytest.raises(UserError, match="is an export for CTranslate2"):
+        load(folder / FOLDER, engine="native")
+
+
+def test_a_native_engine_that_was_not_compiled(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything goes on through CTranslate2, and a person who asks for it learns why."""
+    monkeypatch.setenv("REGARD_NATIVE_LIBRARY", str(folder / "none.so"))
+    library.cache_clear()
+    assert isinstance(load(folder).engine, CTranslate2Engine)
+    with pytest.raises(UserError, match="it was not compiled when regard was installed"):
+        load(folder, engine="native")
+    monkeypatch.undo()
+    library.cache_clear()
 
 
 def test_nothing_is_left_on_the_disk(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,7 +264,10 @@ print(json.dumps([one.translate(["The man.", "A dog runs and runs.", "사과를"
 def test_weights_stored_as_bytes_are_computed_as_bytes(saved: LoadedModel, tmp_path: Path) -> None:
     config = Config(model=saved.config, decode=saved.decode)
     save_built(tmp_path / "small", saved.model, config, saved.subwords, languages=saved.languages, storage="int8")
-    found = load(tmp_path / "small")
+    if why_unavailable() is None:
+        native = load(tmp_path / "small", engine="native").engine
+        assert isinstance(native, NativeEngine) and native.int8
+    found = load(tmp_path / "small", engine="ctranslate2")
     assert isinstance(found.engine, CTranslate2Engine) and found.engine.translator.compute_type.startswith("int8")
     same = convert(tmp_path / "small", "int8")
     assert found.translate(TEXTS) == same.translate(TEXTS)

@@ -102,10 +102,8 @@ def _checksums(model: Path) -> dict[str, str]:
     return {name: str(files[name]["sha256"]) for name in (CONFIG, WEIGHTS, *SUBWORDS) if name in files}
 
 
-def write_ctranslate2(
-    folder: Path, described: SavedModel, weights: Mapping[str, Array], quantization: Quantization
-) -> None:
-    """Write the files that CTranslate2 loads into a folder that the caller publishes or deletes."""
+def check_vocabularies(described: SavedModel) -> None:
+    """Raise UserError unless a model has as many tokens as its subwords."""
     config = described.config
     source, target = described.vocabularies
     for size, subwords in ((config.source_vocabulary or config.vocabulary, source), (config.vocabulary, target)):
@@ -114,6 +112,15 @@ def write_ctranslate2(
                 f"the model has {size:,} tokens and its subwords {subwords.size:,}, so the two don't belong together; "
                 "restore its folder from a copy"
             )
+
+
+def write_ctranslate2(
+    folder: Path, described: SavedModel, weights: Mapping[str, Array], quantization: Quantization
+) -> None:
+    """Write the files that CTranslate2 loads into a folder that the caller publishes or deletes."""
+    config = described.config
+    check_vocabularies(described)
+    source, target = described.vocabularies
     taken = _Taken(weights)
     assert isinstance(config, TransformerConfig), "check_convertible refuses the others"
     spec = _transformer(config, taken)

@@ -22,6 +22,7 @@ from regard.exchange.to_ctranslate2 import (
     Quantization,
     check_convertible,
     check_origin,
+    check_vocabularies,
     export_quantization,
     inconvertible,
     is_export,
@@ -119,6 +120,7 @@ def _native(saved: SavedModel, folder: Path) -> Translator:
     reason = why_unavailable(saved.config)
     if reason is not None:
         raise UserError(f"{folder}: the native engine can't compute this model here, since {reason}; use --engine auto")
+    check_vocabularies(saved)
     assert isinstance(saved.config, TransformerConfig), "the others are not supported"
     later = _later(folder, saved)
     engine = NativeEngine(

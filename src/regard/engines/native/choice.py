@@ -4,10 +4,10 @@ from regard.config.model import ModelConfig
 from regard.engines.native.library import Unavailable, isa, library
 from regard.engines.native.pack import unsupported
 
-MEASURED: dict[str, float] = {"avx2": 1.3}
-"""Speed relative to CTranslate2 by instruction set, in sentences per CPU-second: the least of greedy and beam 4,
-float32 and int8, with the bundled model. `auto` does not choose the native engine for an instruction set that was not
-measured."""
+MEASURED: dict[str, float] = {}
+"""Speed relative to CTranslate2 by instruction set, in sentences per CPU-second on an idle machine: the least of greedy
+and beam 4, float32 and int8, with `small` and the bundled model. `auto` does not choose the native engine for an
+instruction set that was not measured."""
 
 
 def why_unavailable(config: ModelConfig | None = None) -> str | None:

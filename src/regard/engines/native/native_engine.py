@@ -46,7 +46,7 @@ class NativeEngine:
     ) -> None:
         self.library = library.library()
         self.isa = isa or library.isa()
-        self.config = config
+        self.config, self.int8 = config, int8
         self.positions = positions(config)
         self.reference = reference
         """Engine for requests that the native engine does not support."""

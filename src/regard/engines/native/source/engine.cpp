@@ -7,6 +7,9 @@
 namespace regard {
 
 constexpr int kRefill = kRows / 4;  // rows that must be free before new sentences are encoded: a few are not worth it
+constexpr auto kPatience = std::chrono::microseconds(300);  // for threads to wake up
+constexpr auto kPause = std::chrono::milliseconds(200);     // before it is tried again
+constexpr int kMostYields = 200;                            // in a step of a team
 constexpr auto kReport = std::chrono::milliseconds(100);
 
 Engine::Engine(std::unique_ptr<Model> model, int threads)
@@ -36,19 +39,7 @@ void Engine::start_threads() {
 void Engine::search(Job& job, std::vector<Task>& tasks, int (*progress)(int)) {
   std::unique_lock<std::mutex> lock(mutex_);
   start_threads();
-  if (tasks.size() == 1 && threads_ > 1 && outstanding_ == 0 && !together_.busy) {
-    joint_worker_.reserve(tasks[0].positions());
-    together_.busy = true;
-    together_.task = &tasks[0];
-    together_.done = false;
-    ++together_.number;
-    lock.unlock();
-    arrived_.notify_all();
-    compute_together(0);
-    lock.lock();
-    together_.busy = false;
-    return;
-  }
+  if (tasks.size() == 1 && outstanding_ == 0 && !together_.busy) return search_alone(tasks[0], lock);
   job.remaining = int(tasks.size());
   outstanding_ += job.remaining;
   for (Task& task : tasks) queue_.push_back(&task);
@@ -76,19 +67,75 @@ void Engine::cancel(Job& job) {
   outstanding_ -= removed;
 }
 
-// What every thread of the team runs; the first keeps the books.
+// A sentence that comes alone is computed by the calling thread, and by the others if their cores are free.
+void Engine::search_alone(Task& task, std::unique_lock<std::mutex>& lock) {
+  joint_worker_.reserve(task.positions());
+  together_.busy = true;
+  together_.task = &task;
+  const bool shared = threads_ > 1 && std::chrono::steady_clock::now() >= together_.not_before && gather(lock);
+  if (lock.owns_lock()) lock.unlock();
+  std::vector<Task*> done;
+  if (shared)
+    compute_together(0);
+  else
+    joint_worker_.admit({&task});
+  while (joint_worker_.sentences() > 0) joint_worker_.step(done);
+  lock.lock();
+  together_.busy = false;
+}
+
+// Wait a moment for the other threads. False: their cores are busy, and the caller computes alone.
+bool Engine::gather(std::unique_lock<std::mutex>& lock) {
+  together_.gathering = true;
+  together_.over = false;
+  together_.arrived = 0;
+  const int number = ++together_.number;
+  lock.unlock();
+  arrived_.notify_all();
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (together_.arrived < threads_ - 1 && std::chrono::steady_clock::now() < deadline) {
+  }
+  lock.lock();
+  together_.gathering = false;
+  const bool all = together_.arrived == threads_ - 1;
+  if (!all) together_.not_before = std::chrono::steady_clock::now() + kPause;
+  together_.gate = all ? number : -number;
+  return all;
+}
+
+// Come for the sentence that is gathering; true if all others have come, too.
+bool Engine::join(std::unique_lock<std::mutex>& lock) {
+  if (!together_.gathering) return false;
+  const int number = together_.number;
+  ++together_.arrived;
+  lock.unlock();
+  int gate;
+  while ((gate = together_.gate) != number && gate != -number) {
+  }
+  if (gate == number) return true;
+  lock.lock();
+  return false;
+}
+
+// What every thread of the team runs; the first keeps the books. Where threads have to wait for cores the team is more
+// of a hindrance: then the others leave, and the caller goes on alone.
 void Engine::compute_together(int thread) {
   const Part part{thread, threads_, &together_.barrier};
-  const std::vector<Task*> task = {together_.task};
   std::vector<Task*> done;
-  joint_worker_.admit(task, part);
+  joint_worker_.admit({together_.task}, part);
   while (true) {
     part.sync();
-    const bool all_done = together_.done;
+    const bool over = together_.over;
     part.sync();  // all have read it before another sentence can change it
-    if (all_done) return;
+    if (over) return;
     joint_worker_.step(done, part);
-    if (thread == 0) together_.done = !done.empty();
+    if (thread > 0) continue;
+    const bool hindered = together_.barrier.take_yields() > kMostYields;
+    if (hindered) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      together_.not_before = std::chrono::steady_clock::now() + kPause;
+    }
+    together_.over = hindered || joint_worker_.sentences() == 0;
   }
 }
 
@@ -123,9 +170,10 @@ bool Engine::wait_for_work(Worker& worker, int thread, int& joined, std::vector<
     if (stopping_) return false;
     if (thread > 0 && together_.number != joined && worker.sentences() == 0) {
       joined = together_.number;
-      lock.unlock();
-      compute_together(thread);
-      lock.lock();
+      if (join(lock)) {
+        compute_together(thread);
+        lock.lock();
+      }
       continue;
     }
     take(worker, taken);

@@ -2,6 +2,8 @@
 // A sentence that comes alone is computed by all threads together.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <memory>
@@ -29,12 +31,16 @@ class Engine {
                  float* out);
 
  private:
-  // One sentence that all threads compute.
+  // One sentence that all threads compute: those that come in time, or the caller alone.
   struct Together {
-    Task* task = nullptr;
     Barrier barrier;
-    bool busy = false, done = false;
-    int number = 0;  // of sentences so far: tells the threads of a new one
+    Task* task = nullptr;
+    bool busy = false, gathering = false;
+    int number = 0;                // of sentences so far: tells the threads of a new one
+    std::atomic<int> arrived{0};   // threads that have come for it
+    std::atomic<int> gate{0};      // the sentence's number when all have come, and its negative when they need not
+    bool over = false;             // told between two barriers
+    std::chrono::steady_clock::time_point not_before;  // cores were busy: the caller computes alone until then
     explicit Together(int threads) : barrier(threads) {}
   };
 
@@ -43,6 +49,9 @@ class Engine {
   bool wait_for_work(Worker& worker, int thread, int& joined, std::vector<Task*>& taken);
   void take(Worker& worker, std::vector<Task*>& taken);
   void finish(const std::vector<Task*>& tasks, bool failed);
+  void search_alone(Task& task, std::unique_lock<std::mutex>& lock);
+  bool gather(std::unique_lock<std::mutex>& lock);
+  bool join(std::unique_lock<std::mutex>& lock);
   void compute_together(int thread);
   void cancel(Job& job);
 

@@ -22,13 +22,19 @@ class Barrier {
       return;
     }
     for (int spins = 0; round_.load(std::memory_order_acquire) == round; ++spins)
-      if (spins > kSpins) sched_yield();  // the others may wait for this core
+      if (spins > kSpins) {
+        sched_yield();  // the others may wait for this core
+        yields_.fetch_add(1, std::memory_order_relaxed);
+      }
   }
+
+  // How often a thread has given up its core since the last call: many times where threads have to wait for cores.
+  int take_yields() { return yields_.exchange(0, std::memory_order_relaxed); }
 
  private:
   static constexpr int kSpins = 2000;
   const int size_;
-  std::atomic<int> waiting_{0}, round_{0};
+  std::atomic<int> waiting_{0}, round_{0}, yields_{0};
 };
 
 struct Range {
