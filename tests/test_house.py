@@ -145,3 +145,13 @@ def test_public_names_exist() -> None:
     assert "preset" in dir(regard)
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         regard.nothing  # noqa: B018
+
+
+def test_functions_that_share_a_package_s_name_stay_callable() -> None:
+    code = (
+        "import regard; import regard.train.loop as loop; import regard.evaluate.bleu\n"
+        "assert callable(regard.train) and callable(regard.evaluate) and regard.train.loop is loop\n"
+        "try: regard.train(regard.preset('tiny'), None, 'x')\n"
+        "except regard.UserError as error: assert '--data' in str(error)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

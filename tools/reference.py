@@ -9,7 +9,8 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from types import FunctionType
+from importlib import import_module
+from types import FunctionType, ModuleType
 from typing import Any, get_type_hints
 
 import typer.main
@@ -179,6 +180,12 @@ def presets() -> str:
 # Python
 
 
+def _thing(name: str) -> Any:
+    """Return what a public name stands for; of a package that can be called, its function."""
+    thing = getattr(regard, name)
+    return getattr(import_module(regard._PUBLIC[name]), name) if isinstance(thing, ModuleType) else thing
+
+
 def python() -> str:
     """The public names of `regard`, and the classes that they return."""
     parts = [
@@ -187,12 +194,12 @@ def python() -> str:
     ]
     seen: list[type] = []
     for name in regard.__all__:
-        thing = getattr(regard, name)
+        thing = _thing(name)
         if isinstance(thing, type):
             seen.append(thing)
         elif isinstance(thing, FunctionType):
             parts += _function(thing, f"regard.{name}", 2)
-    public = [f"regard.{name}" for name in regard.__all__ if isinstance(getattr(regard, name), type)]
+    public = [f"regard.{name}" for name in regard.__all__ if isinstance(_thing(name), type)]
     for name, thing in zip(public, list(seen), strict=True):
         parts += _class(thing, name)
     returned = list(_returned(seen))
@@ -209,7 +216,7 @@ def python() -> str:
 def _returned(known: list[type]) -> Iterator[type]:
     """The classes of regard that public functions return, and their methods in turn."""
     functions: list[Callable[..., Any]] = [
-        thing for name in regard.__all__ if isinstance(thing := getattr(regard, name), FunctionType)
+        thing for name in regard.__all__ if isinstance(thing := _thing(name), FunctionType)
     ]
     found = list(known)
     for function in functions:

@@ -3,7 +3,9 @@
 The public names are imported on first use, so that `import regard` does not import torch.
 """
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -49,13 +51,40 @@ _PUBLIC = {
     "translate_file": "regard.translate.document",
 }
 
+_PACKAGES = {"evaluate", "train"}  # of these names there are packages, too
+
 __all__ = ["__version__", *_PUBLIC]  # noqa: PLE0604
 
 
+def _public(name: str) -> Any:
+    return getattr(import_module(_PUBLIC[name]), name)
+
+
+class _CallablePackage(ModuleType):
+    """A package whose name is also that of a public function: `regard.train(…)` and `regard.train.loop` both work."""
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        return _public(self.__name__.rpartition(".")[2])(*arguments, **keywords)
+
+
+class _Regard(ModuleType):
+    """This package. The import system binds each sub-package as an attribute of it."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _PUBLIC and isinstance(value, ModuleType):
+            value.__class__ = _CallablePackage
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Regard
+
+
 def __getattr__(name: str) -> Any:
-    if name in _PUBLIC:
-        return getattr(import_module(_PUBLIC[name]), name)
-    raise AttributeError(f"module 'regard' has no attribute {name!r}")
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'regard' has no attribute {name!r}")
+    if name in _PACKAGES:
+        return import_module(f"regard.{name}")
+    return _public(name)
 
 
 def __dir__() -> list[str]:
