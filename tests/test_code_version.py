@@ -30,12 +30,14 @@ def test_a_copy_has_the_same_version(source: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "trains", "measures"),
     [
-        ("config.py", True, True),
+        ("config/model.py", True, True),
         ("text/subwords.py", True, True),
         ("data/batches.py", True, True),
         ("model/attention.py", True, True),
         ("train/step.py", True, True),
-        ("decode/beam.py", False, True),
+        ("search/beam.py", False, True),
+        ("translate/load.py", False, True),
+        ("engines/torch_engine.py", False, True),
         ("evaluate/bleu.py", False, True),
         ("serve/app.py", False, False),
     ],

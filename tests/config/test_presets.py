@@ -103,7 +103,7 @@ def test_parsers_are_trained_as_in_tensor2tensor(name: str, warmup: int, dropout
 
 def test_multi30k_is_run_by_the_published_rule() -> None:
     """Wu et al., 2021: 8,000 steps at most, ten validations without a better one, the mean of the last ten."""
-    train = read(Path(__file__).parents[1] / "experiments" / "multi30k-tiny.toml").train
+    train = read(Path(__file__).parents[2] / "experiments" / "multi30k-tiny.toml").train
     assert (train.steps, train.patience, train.best, train.final) == (8000, 10, "loss", "mean")
     assert train.average_last == train.keep_last == 10 and train.accumulate * train.batch_tokens == 2 * 4096
 
@@ -192,7 +192,7 @@ class TestRunFiles:
 
 @pytest.mark.parametrize(
     "path",
-    [path for path in sorted((Path(__file__).parents[1] / "experiments").glob("*.toml")) if path.stem != "table3"],
+    [path for path in sorted((Path(__file__).parents[2] / "experiments").glob("*.toml")) if path.stem != "table3"],
     ids=lambda path: path.stem,
 )
 def test_shipped_run_files_are_valid(path: Path) -> None:

@@ -14,7 +14,7 @@ from tests.support.models import sentences
 from tests.support.saving import save_built
 
 from regard.config.decode import DecodeConfig
-from regard.config.model import ModelConfig, model_config
+from regard.config.model import model_config
 from regard.config.run import Config
 from regard.config.special_tokens import BOS, PAD
 from regard.errors import UserError
@@ -123,7 +123,7 @@ def test_an_existing_folder_is_kept(pair: tuple[Path, Path]) -> None:
     ],
 )
 def test_what_has_no_graph_is_refused(change: dict[str, object], reason: str, tmp_path: Path) -> None:
-    config = ModelConfig.model_validate({"vocabulary": 9, "d_model": 8, "d_ff": 8, "heads": 2, **change})
+    config = model_config(vocabulary=9, d_model=8, d_ff=8, heads=2, **change)
     save_built(tmp_path / "ours", build(config), Config(model=config), {})
     with pytest.raises(UserError, match=f"{reason}, which can't be exported to ONNX"):
         export_onnx(tmp_path / "ours", tmp_path / "out")

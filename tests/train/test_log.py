@@ -25,9 +25,9 @@ def test_a_full_disk(tmp_path: Path) -> None:
     """/dev/full refuses every byte, as a full disk does."""
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")
-    log = Log(tmp_path / "log.jsonl", 0)
-    log._file.close()
-    log._file = Path("/dev/full").open("a")  # noqa: SIM115
+    (tmp_path / "log.jsonl").symlink_to("/dev/full")
+    log = Log.__new__(Log)
+    log._path, log._file = tmp_path / "log.jsonl", Path("/dev/full").open("a")  # noqa: SIM115
     with pytest.raises(Failed, match="No space left on device; make room, and run the same command again"):
         log.append({"step": 1, "event": "train"})
     log.close()

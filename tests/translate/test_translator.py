@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.models import sentences
@@ -224,7 +225,10 @@ def test_languages_are_told_by_tags(saved: LoadedModel) -> None:
 def test_saved_models_and_ensembles(saved: LoadedModel, translator: Translator, tmp_path: Path) -> None:
     config = Config(model=saved.config, decode=saved.decode)
     save_built(tmp_path / "one", saved.model, config, saved.subwords, languages=saved.languages)
-    save_built(tmp_path / "two", build(saved.config), config, saved.subwords)
+    torch.manual_seed(2)
+    other_model = build(saved.config).eval().requires_grad_(False)
+    other_model.projection_VD.mul_(9.0)  # so that the ensemble follows it
+    save_built(tmp_path / "two", other_model, config, saved.subwords)
     texts = sentences()[:5]
     assert load(tmp_path / "one").translate(texts) == translator.translate(texts)
     assert load(tmp_path / "one", tmp_path / "one").translate(texts) == translator.translate(texts)

@@ -291,7 +291,8 @@ def _kind(values: Any) -> str:
     """Return the key in MODEL_CONFIGS of a model configuration or of settings: its mixing or its architecture."""
     read = values.get if isinstance(values, Mapping) else partial(getattr, values)
     architecture, mixing = read("architecture", "transformer"), read("mixing", "attention")
-    return str(mixing if architecture == "transformer" and mixing != "attention" else architecture)
+    kind = mixing if architecture == "transformer" and mixing != "attention" else architecture
+    return kind if isinstance(kind, str) else type(kind).__name__
 
 
 def _own_settings(settings: Any) -> Any:
@@ -304,7 +305,7 @@ def _own_settings(settings: Any) -> Any:
     kind = _kind(settings)
     if kind not in MODEL_CONFIGS:
         raise ValueError(
-            f"there is no {kind!r} model; model.architecture and model.mixing name {', '.join(MODEL_CONFIGS)}"
+            f"there is no {kind[:40]!r} model; model.architecture and model.mixing name {', '.join(MODEL_CONFIGS)}"
         )
     own = {}
     for name, value in settings.items():

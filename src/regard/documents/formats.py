@@ -30,13 +30,18 @@ def is_document(name: str) -> bool:
     return Path(name).suffix.lower() in FORMATS
 
 
-def read(path: Path, language: str | None) -> list[Piece]:
-    """Read a file into pieces, for translation into a language."""
+def read_content(path: Path) -> bytes:
+    """Read a whole document; one of more than LARGEST bytes is a UserError."""
     with path.open("rb") as file:  # may be a pipe, or an endless device
         content = file.read(LARGEST + 1)
     if len(content) > LARGEST:
         raise UserError(f"{path}: more than {LARGEST:,} bytes; divide it")
-    return taken(content, path, language)
+    return content
+
+
+def read(path: Path, language: str | None) -> list[Piece]:
+    """Read a file into pieces, for translation into a language."""
+    return taken(read_content(path), path, language)
 
 
 def taken(content: bytes, path: PurePath, language: str | None) -> list[Piece]:

@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from regard.documents.document import Translate
-from regard.documents.formats import beside, language_code
+from regard.documents.formats import beside, language_code, read_content
 from regard.documents.segment import Segment, Translated
-from regard.documents.translate import LARGEST, Report, Result, translate_document
+from regard.documents.translate import Report, Result, translate_document
 from regard.errors import UserError
 from regard.files import check_place, disk_mistakes, write_bytes
 from regard.translate.load import load
@@ -60,12 +60,9 @@ def translated(
     translator: Translator, path: Path, options: Options, *, bilingual: bool = False, translate: Translate | None = None
 ) -> Result:
     """Translate a file without writing the result."""
-    size = path.stat().st_size
-    if size > LARGEST:
-        raise UserError(f"{path}: {size:,} bytes, but a file may have {LARGEST:,}; divide it")
     source, target = languages(translator, options)
     return translate_document(
-        path.read_bytes(),
+        read_content(path),
         str(path),
         translate or (lambda found: translations(translator, found, options)),
         source=source,

@@ -166,7 +166,7 @@ def dropped_attention(layer: MultiHeadAttention, x: Tensor, seen: Tensor, seed: 
     scores = (query @ key.transpose(2, 3) * layer.scale).masked_fill(~seen, -torch.inf)
     torch.manual_seed(seed)
     kept = keep_scale(scores.shape, layer.dropout.chance)
-    return layer.joined((scores.softmax(-1) * kept.to(scores.dtype)) @ value)
+    return layer.concat((scores.softmax(-1) * kept.to(scores.dtype)) @ value)
 
 
 @pytest.mark.parametrize("causal", [False, True])
