@@ -78,18 +78,19 @@ EVERY_MOMENT = """
 import itertools, os, signal, sys
 from pathlib import Path
 import torch._dynamo  # which Adam would load in every child
-import regard.saved.weights, regard.train.checkpoint as checkpoint
+import regard.saved.weights, regard.train.checkpoint as checkpoint, regard.train.loop as loop
 from regard.config.presets import read
 from regard.data.prepared import Prepared
 from regard.train.loop import train
 CALLS = [(os, "fsync"), (os, "replace"), (os, "rename"), (os, "unlink"), (os, "rmdir"),
-         (regard.saved.weights, "save_file"), (checkpoint, "save_file"), (checkpoint, "write_model")]
+         (regard.saved.weights, "save_file"), (checkpoint, "save_file"), (checkpoint, "write_model"),
+         (loop, "write_model")]
 
 def kill_at(moment):
     passed = []
     def watched(name, call):
         def around(*arguments, **named):
-            if passed or name == "write":
+            if passed or name == "write_model":
                 passed.append(name)
             if len(passed) == moment:
                 print(name, flush=True)
