@@ -172,7 +172,7 @@ def test_killed_at_every_moment_of_saving(digits: Path, config: Config, data: Pr
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True, timeout=300)
     places = done.stdout.split()
     assert len(places) > 60, "a save and the removal of an old checkpoint make over 40, the model 20"
-    assert set(places) == {"write", "fsync", "replace", "rename", "unlink", "rmdir", "save_file"}
+    assert set(places) == {"write_model", "fsync", "replace", "rename", "unlink", "rmdir", "save_file"}
     for name in ("model/model.safetensors", "checkpoints/step-00000020/training.safetensors"):
         assert sha256(killed / name) == sha256(whole / name)
     assert without_clock(killed) == without_clock(whole), "no gaps and no repeats"
