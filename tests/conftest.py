@@ -57,3 +57,10 @@ def browser() -> "Iterator[Browser]":
         browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])  # which root can't have
         yield browser
         browser.close()
+
+
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Leave a model that tests share in evaluation mode, so that none sees dropout because another trained it."""
+    for value in getattr(item, "funcargs", {}).values():
+        if type(value).__name__ == "LoadedModel":
+            value.model.eval()

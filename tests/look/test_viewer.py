@@ -32,6 +32,7 @@ Open = Callable[..., "Page"]
 
 @pytest.fixture(scope="module")
 def seen(translator: Translator) -> Look:
+    translator.model.eval()  # which other tests share, and one may have left in training mode
     return translator.look(TEXT)
 
 
