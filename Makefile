@@ -22,7 +22,7 @@ setup: $(READY)
 
 # What the demo needs, and nothing else. torch first and alone: pip then takes its pinned build, whatever the others would
 # have asked for.
-NATIVE := hatch_build.py src/regard/engines/native/build.py $(wildcard src/regard/engines/native/source/*)
+NATIVE := hatch_build.py src/regard/engines/native/build.py $(shell find src/regard/engines/native/source -type f)
 
 $(DEMO): pyproject.toml constraints.txt $(NATIVE)
 	@echo 'Installing into .venv: torch, and what the demo and the server need.'
@@ -46,11 +46,16 @@ test: setup
 test-slow: setup
 	$(BIN)/python -m pytest -m slow
 
-# The native engine's tests with AddressSanitizer and UBSan, and with AVX-512 emulated where SIMDe is installed.
+# The native engine's tests with AddressSanitizer and UBSan; those with threads with ThreadSanitizer; and all with AVX-512
+# emulated where SIMDe is installed.
 test-native: setup
-	$(BIN)/python -m regard.engines.native.build --sanitized --out build/sanitized.so
+	$(BIN)/python -m regard.engines.native.build --sanitizer address --out build/sanitized.so
 	REGARD_NATIVE_LIBRARY=$(CURDIR)/build/sanitized.so LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 $(BIN)/python -m pytest tests/engines/native
+	$(BIN)/python -m regard.engines.native.build --sanitizer thread --out build/threads.so
+	REGARD_NATIVE_LIBRARY=$(CURDIR)/build/threads.so LD_PRELOAD="$$(c++ -print-file-name=libtsan.so)" OMP_NUM_THREADS=1 \
+	  TSAN_OPTIONS=ignore_noninstrumented_modules=1,exitcode=66 $(BIN)/python -m pytest tests/engines/native/test_native_engine.py tests/serve/batching/test_slots.py \
+	  -k 'neighbours or progress or many or cancelled'
 	@test -d /usr/include/simde || { echo 'There is no SIMDe here (libsimde-dev), so AVX-512 is not tested.'; exit 0; } && \
 	  $(BIN)/python -m regard.engines.native.build --emulated --out build/emulated.so && \
 	  REGARD_NATIVE_LIBRARY=$(CURDIR)/build/emulated.so REGARD_NATIVE_ISA=avx512-vnni $(BIN)/python -m pytest tests/engines/native

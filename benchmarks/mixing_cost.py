@@ -23,8 +23,8 @@ from regard.config.model import model_config
 from regard.model.attention import MultiHeadAttention
 from regard.model.later.state_space import StateSpace
 from regard.model.layers import EncoderLayer
-from regard.paper.complexity import exponent
-from regard.paper.dependence import peak_bytes
+from regard.paper.table1.complexity import exponent
+from regard.paper.table1.dependence import peak_bytes
 
 SIZES = {"d_model": 128, "heads": 2}
 LAYERS = ("attention", "attention-as-written", "longformer", "linformer", "performer", "state-space")

@@ -160,7 +160,9 @@ async def measured(port: int, process: int, seconds: float, requests: int) -> di
     await load.run(8, seconds=min(3.0, seconds))  # so that everything is loaded and warm
     rows = [await load.run(clients, seconds=seconds) for clients in CLIENTS]
     before = resident_megabytes(process)
+    counted = await _translated(port)
     over = await load.run(OVERLOAD * CLIENTS[-1], requests=requests)
+    over["server"] = _within(await _translated(port) - counted)
     middle = resident_megabytes(process)
     again = await load.run(OVERLOAD * CLIENTS[-1], requests=requests / 5)
     long = await load.run(CLIENTS[-1], seconds=4 * seconds, sentences=LONG_SENTENCES)
@@ -174,12 +176,35 @@ async def measured(port: int, process: int, seconds: float, requests: int) -> di
     }
 
 
+async def _get(port: int, path: str) -> bytes:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+    found = (await reader.read()).partition(b"\r\n\r\n")[2]
+    writer.close()
+    return found
+
+
+async def _translated(port: int) -> Counter[float]:
+    """How many texts the server has translated within how many seconds, by its own clock."""
+    lines = re.findall(rb'regard_translated_seconds_bucket\{le="(.+)"\} (.+)', await _get(port, "/metrics"))
+    return Counter({float(bound): round(float(number)) for bound, number in lines})
+
+
+def _within(counts: Counter[float]) -> dict[str, Any]:
+    """The share within the stated time, and the least bounds that hold half and 99 % of them."""
+    every = counts[float("inf")]
+    if not every:
+        return {}
+    bounds = {
+        f"p{percent}_within_s": next(at for at in sorted(counts) if counts[at] >= every * percent / 100)
+        for percent in (50, 99)
+    }
+    return {"within_2_s": round(counts[2.0] / every, 4), **bounds}
+
+
 async def _languages(port: int) -> tuple[str, str]:
     """A direction that is served."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(b"GET /languages HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-    found = json.loads((await reader.read()).partition(b"\r\n\r\n")[2])
-    writer.close()
+    found = json.loads(await _get(port, "/languages"))
     return next((one["code"], target) for one in found for target in one["targets"] if target != one["code"])
 
 
@@ -190,6 +215,12 @@ def table(report: dict[str, Any]) -> Iterator[str]:
         times = "  ".join(f"{row[f'p{percent}_ms']!s:>7}" for percent in (50, 95, 99))
         refused = f"{100 * row['refused_share']:5.1f} %"
         yield f"{row['clients']:7}  {row['translated_a_second']:12}  {times}  {refused}  {statuses}"
+    server = report["overload"]["server"]
+    if server:
+        yield (
+            f"The overload by the server's own clock: {100 * server['within_2_s']:.1f} % within 2 s, "
+            f"half within {server['p50_within_s']} s, 99 % within {server['p99_within_s']} s."
+        )
     yield f"The last row: texts of {LONG_SENTENCES} sentences each."
     memory = report["megabytes"]
     yield f"\n8 clients do {report['eight_to_one']} times as much as one."

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,8 +80,8 @@ def copying_model(config: ModelConfig) -> torch.nn.Module:
     return model
 
 
-def write_models(folder: Path, name: str, given: Path | None) -> None:
-    """The same model as every contender loads it."""
+def write_models(folder: Path, name: str, given: Path | None, contenders: Sequence[str]) -> None:
+    """The same model as every contender loads it; as Marian only if needed, for not every model can be."""
     from regard.exchange.to_ctranslate2 import FOLDER, export_ctranslate2
     from regard.exchange.to_huggingface import export_huggingface
     from regard.saved.folder import save_model
@@ -100,7 +100,8 @@ def write_models(folder: Path, name: str, given: Path | None) -> None:
     export_ctranslate2(folder / "model-int8", folder / "model-int8" / FOLDER, "int8")
     export_ctranslate2(model, folder / "float32", "float32")
     export_ctranslate2(model, folder / "int8", "int8")
-    export_huggingface(model, folder / "huggingface")
+    if "huggingface" in contenders:
+        export_huggingface(model, folder / "huggingface")
 
 
 # The race.
@@ -254,8 +255,8 @@ def main() -> None:
             folder = Path(temporary)
             texts = lines("test_2016_flickr.en")[:sentences]
             (folder / "source.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
-            write_models(folder, name, arguments.model)
             contenders = tuple(arguments.contenders.split(","))
+            write_models(folder, name, arguments.model, contenders)
             amounts = len(texts), min(single, len(texts))
             models[name], found = race(folder, contenders, arguments.starts, arguments.rounds, *amounts)
             gemm_seconds += found

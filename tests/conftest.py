@@ -13,11 +13,13 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+pytest.register_assert_rewrite("tests.support", "tests.documents")
 pytest_plugins = [
     "tests.support.command",
     "tests.support.digits",
     "tests.support.experiments",
     "tests.support.models",
+    "tests.support.parsing",
     "tests.support.public",
 ]
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background would ignore Ctrl-C
@@ -40,7 +42,7 @@ def corpora() -> Path:
 @pytest.fixture(scope="session")
 def peak_bytes() -> Callable[[Callable[[], object]], int]:
     """A function that tells how many bytes torch holds at the most while something is done."""
-    from regard.paper.dependence import peak_bytes
+    from regard.paper.table1.dependence import peak_bytes
 
     return peak_bytes
 
@@ -59,8 +61,9 @@ def browser() -> "Iterator[Browser]":
         browser.close()
 
 
+@pytest.hookimpl(trylast=True)  # after everything is torn down, so that the next test can begin
 def pytest_runtest_teardown(item: pytest.Item) -> None:
-    """Leave a model that tests share in evaluation mode, so that none sees dropout because another trained it."""
+    """A model that tests share stays in evaluation mode; in a wrapper that trains it would train from then on."""
     for value in getattr(item, "funcargs", {}).values():
         if type(value).__name__ == "LoadedModel":
-            value.model.eval()
+            assert not value.model.training, f"{item.name} leaves a shared model in training mode"

@@ -6,7 +6,9 @@ from shutil import copytree
 import pytest
 
 from regard import __version__, code_version
-from regard.code_version import MEASURING, TRAINING
+from regard.code_version import MEASURING, TRAINING, training_version
+
+ORIGINAL = code_version.SOURCE
 
 
 @pytest.fixture
@@ -23,8 +25,10 @@ def version(parts: tuple[str, ...] = TRAINING) -> str:
     return code_version.code_version.__wrapped__(parts)
 
 
-def test_a_copy_has_the_same_version(source: Path) -> None:
-    assert version() == code_version.code_version() and version().startswith(f"{__version__}+")
+def test_a_copy_has_the_same_version(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copied = version()
+    monkeypatch.setattr(code_version, "SOURCE", ORIGINAL)
+    assert copied == version() and copied.startswith(f"{__version__}+")
 
 
 @pytest.mark.parametrize(
@@ -48,6 +52,15 @@ def test_a_change_counts_where_it_decides_something(source: Path, file: str, tra
         changed.write("# changed\n")
     after = [version(parts) for parts in (TRAINING, MEASURING)]
     assert [one != other for one, other in zip(before, after, strict=True)] == [trains, measures]
+
+
+def test_search_counts_for_models_that_learn_from_its_samples(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code_version, "code_version", code_version.code_version.__wrapped__)
+    before = [training_version(objective) for objective in ("likelihood", "reward")]
+    with (source / "search" / "sampling.py").open("a") as changed:
+        changed.write("# changed\n")
+    after = [training_version(objective) for objective in ("likelihood", "reward")]
+    assert [one != other for one, other in zip(before, after, strict=True)] == [False, True]
 
 
 def test_names_and_new_files_count(source: Path) -> None:

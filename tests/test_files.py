@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -196,7 +197,7 @@ class TestWholeDirectory:
         (lambda folder: (folder / "manifest.json").write_text('{"files": {"x": {"size": "1"}}}'), "does not list"),
     ],
 )
-def test_damage_is_noticed(tmp_path: Path, damage, message: str) -> None:
+def test_damage_is_noticed(tmp_path: Path, damage: Callable[[Path], object], message: str) -> None:
     with whole_directory(tmp_path / "d") as temporary:
         (temporary / "x").write_text("x")
     damage(tmp_path / "d")

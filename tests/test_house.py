@@ -14,16 +14,20 @@ ORDER = (  # a room may use the rooms before it that its row names, never those 
     ("text", ""),
     ("documents", "text"),
     ("data", "text"),
+    ("terms", "text documents"),
+    ("memory", "text data documents terms"),
     ("model", ""),
     ("saved", "text model"),
-    ("train", "text data model saved"),
     ("search", "text model"),
+    ("train", "text data model saved search"),
     ("exchange", "text model saved"),
     ("engines", "text model saved search exchange"),
-    ("translate", "text documents model saved search exchange engines"),
-    ("evaluate", "text data model saved search exchange engines translate"),
+    ("translate", "text documents terms memory model saved search exchange engines"),
+    ("evaluate", "text data terms memory model saved search exchange engines translate"),
     ("look", "text model saved search engines translate"),
-    ("serve", "text documents model saved search engines translate look"),
+    ("serve", "text documents terms memory model saved search engines translate look"),
+    ("recipe", "text data model saved train search engines translate evaluate"),
+    ("tuning", "text data terms memory model saved train search engines translate evaluate"),
     ("paper", "text data model saved train search engines translate evaluate look"),
     ("demo", "text data model saved train search engines translate evaluate look"),
 )
@@ -31,7 +35,18 @@ ALLOWED: dict[str, set[str]] = {room: set(others.split()) for room, others in OR
 ALLOWED["cli"] = set(ALLOWED)
 DOORS = {("translate/translator.py", "look")}  # translator.look(text) opens the room below when it is called
 LIBRARIES: dict[str, set[str]] = {"text": {"sentencepiece"}, "documents": {"yaml"}}  # rooms that may use no others
-CONCRETE = {"transformer", "recurrent", "convolutional", "stacked", "dilated", "feedforward"}
+CONCRETE = {
+    "transformer",
+    "recurrent",
+    "gnmt",
+    "deep",
+    "deep_attention",
+    "convolutional",
+    "stacked",
+    "dilated",
+    "feedforward",
+}
+MOST_FILES = {"model": 12}  # a learner reads them all; other rooms may have 18
 
 
 def files() -> list[Path]:
@@ -106,10 +121,31 @@ def test_torch_is_not_paid_for_unless_used(statement: str) -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+def test_a_plain_text_is_translated_without_what_it_does_not_need() -> None:
+    unneeded = "{'torch', 'regard.documents.translate', 'regard.exchange.check_ctranslate2'}"
+    code = (
+        "import sys; sys.argv = ['regard', 'translate', 'Hi.']\n"
+        "from regard.cli.main import app; app(standalone_mode=False)\n"
+        f"sys.exit(str({unneeded} & set(sys.modules)) if {unneeded} & set(sys.modules) else 0)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (0, "") and result.stdout.strip()
+
+
 def rooms() -> set[str]:
     """Every folder of the package that holds code, such as model and model/kernels."""
     folders = {path.parent.relative_to(SOURCE).as_posix() for path in files()}
     return {folder for folder in folders if folder != "."}
+
+
+@pytest.mark.parametrize("name", sorted(rooms()))
+def test_no_room_is_crowded(name: str) -> None:
+    inside = [path.name for path in (SOURCE / name).glob("*.py") if path.name != "__init__.py"]
+    assert len(inside) <= MOST_FILES.get(name, 17), f"{name} wants sub-rooms: {len(inside)} files beside __init__.py"
+
+
+def test_module_names_do_not_repeat_their_room() -> None:
+    assert not [path for path in files() if path.stem == path.parent.name], "say what it is, as in saved/saved_model.py"
 
 
 def mapped(page: str) -> set[str]:
@@ -125,7 +161,7 @@ def mapped(page: str) -> set[str]:
 def described() -> set[str]:
     """The rooms that docs/architecture.md describes."""
     text = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8").split("## The life")[0]
-    names = re.findall(r"`([a-z.]+)`", " ".join(re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)))
+    names = re.findall(r"`([a-z0-9.]+)`", " ".join(re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)))
     return {name.replace(".", "/") for name in names}
 
 

@@ -29,6 +29,7 @@ TRAINED = ("tutorial.md", "guides/training.md", "guides/fine-tuning.md", "guides
 GUIDES = [f"guides/{path.name}" for path in sorted((DOCS / "guides").glob("*.md"))]
 ALONE = ["../README.md", *(page for page in GUIDES if page not in TRAINED)]
 SMALL = ("train.steps=", "train.checkpoint_every=", "train.log_every="), 4  # what a short training sets these to
+SHORT_TIME = "--time 20s --set train.steps=4 --set train.checkpoint_every=4"
 BLOCK = re.compile(
     r"<!-- run(?:: (figures vary|trained))? -->\n```(console|python)\n(.*?)^```$", re.DOTALL | re.MULTILINE
 )
@@ -90,6 +91,7 @@ class Session:
     def run(self, command: str) -> str:
         """What a command prints; it must succeed unless it says `|| true`."""
         if self.short:
+            command = re.sub(r"--time \S+", SHORT_TIME, command)
             command = re.sub("|".join(f"({re.escape(name)})\\d+" for name in SMALL[0]), _shortened, command)
         if command.endswith("&"):
             self._serve(command)

@@ -15,11 +15,16 @@ if TYPE_CHECKING:
     from regard.data.prepare import prepare as prepare
     from regard.data.prepared import Prepared as Prepared
     from regard.errors import UserError as UserError
+    from regard.evaluate.calibration import calibrate as calibrate
     from regard.evaluate.evaluation import evaluate as evaluate
+    from regard.memory.pair import Pair as Pair
+    from regard.memory.store import Memory as Memory
     from regard.model.build import build as build
+    from regard.recipe.train_pairs import train_pairs as train_pairs
     from regard.saved.folder import load_model as load_model
     from regard.saved.folder import save_model as save_model
     from regard.search.sampling import Sampling as Sampling
+    from regard.terms.glossary import Glossary as Glossary
     from regard.text.normalise import normalise as normalise
     from regard.text.subwords import Subwords as Subwords
     from regard.translate.document import translate_file as translate_file
@@ -27,18 +32,23 @@ if TYPE_CHECKING:
     from regard.translate.load import load_parser as load_parser
     from regard.translate.parser import ParseOptions as ParseOptions
     from regard.translate.translator import Options as Options
+    from regard.tuning.tune import tune as tune
 
 __version__ = "0.2.0"
 
 _PUBLIC = {
     "Config": "regard.config.run",
+    "Glossary": "regard.terms.glossary",
+    "Memory": "regard.memory.store",
     "Options": "regard.translate.translator",
+    "Pair": "regard.memory.pair",
     "ParseOptions": "regard.translate.parser",
     "Prepared": "regard.data.prepared",
     "Sampling": "regard.search.sampling",
     "Subwords": "regard.text.subwords",
     "UserError": "regard.errors",
     "build": "regard.model.build",
+    "calibrate": "regard.evaluate.calibration",
     "evaluate": "regard.evaluate.evaluation",
     "load": "regard.translate.load",
     "load_model": "regard.saved.folder",
@@ -48,7 +58,9 @@ _PUBLIC = {
     "preset": "regard.config.presets",
     "save_model": "regard.saved.folder",
     "train": "regard.api",
+    "train_pairs": "regard.recipe.train_pairs",
     "translate_file": "regard.translate.document",
+    "tune": "regard.tuning.tune",
 }
 
 _PACKAGES = {"evaluate", "train"}  # of these names there are packages, too

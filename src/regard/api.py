@@ -1,16 +1,19 @@
 """Library functions that span several packages; the commands of the same names call them."""
 
+import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from regard.config.run import Config
 from regard.data.prepared import Prepared
 from regard.errors import UserError
-from regard.evaluate.validator import bleu_validator
+from regard.evaluate.calibration import LEAST_PAIRS, calibrate_model
+from regard.evaluate.validator import bleu_validator, validation_pairs
 from regard.saved.folder import load_model
 from regard.train.fine_tuning import check_same_text, fine_tuned
-from regard.train.loop import Observer
+from regard.train.log import Observer
 from regard.train.loop import train as run
 from regard.train.run import settle, subword_files
 
@@ -45,4 +48,15 @@ def train(
         check_same_text(saved, prepared, start)
     weights = None if saved is None else dict(saved.model.state_dict())
     validator = bleu_validator(prepared, config, subword_files(prepared)) if config.train.bleu else None
-    return run(config, prepared, out, weights=weights, validator=validator, observer=observer, fresh=fresh)
+    model = run(config, prepared, out, weights=weights, validator=validator, observer=observer, fresh=fresh)
+    _calibrate(model, prepared, config)
+    return model
+
+
+def _calibrate(model: Path, data: Prepared, config: Config) -> None:
+    """Calibrate a trained model's confidence on the validation set, in the first process, if there are enough pairs."""
+    first = os.environ.get("RANK", "0") == "0"
+    if not first or config.task != "translation" or data.valid is None or len(data.valid) < LEAST_PAIRS:
+        return
+    with suppress(UserError):  # a validation set without languages or with too few sentences: no confidence is claimed
+        calibrate_model(model, validation_pairs(data))

@@ -8,7 +8,7 @@ from regard import __version__
 
 SOURCE = Path(__file__).parent
 TRAINING = ("config", "text", "data", "model", "train")
-"""The packages that determine the weights of a trained model."""
+"""The packages that determine the weights of a trained model; see training_version."""
 MEASURING = (*TRAINING, "saved", "search", "engines", "translate", "evaluate")
 """The packages that determine the figures measured on it."""
 
@@ -20,6 +20,14 @@ def code_version(parts: tuple[str, ...] = TRAINING) -> str:
     for path in _files(parts):
         digest.update(f"{path.relative_to(SOURCE).as_posix()}\n{len(path.read_bytes())}\n".encode() + path.read_bytes())
     return f"{__version__}+{digest.hexdigest()[:12]}"
+
+
+def training_version(objective: str) -> str:
+    """Return the version of the code that determines the weights of a model trained with an objective.
+
+    Expected reward draws its samples by search. Other objectives never run it: a change there leaves their runs valid.
+    """
+    return code_version((*TRAINING, "search")) if objective == "reward" else code_version()
 
 
 def _files(parts: tuple[str, ...]) -> list[Path]:

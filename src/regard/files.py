@@ -264,14 +264,14 @@ def one_writer(final: Path) -> Iterator[None]:
     """Reject a second process that would write to the same place, by whatever name; the lock ends with its process."""
     final = final.resolve()
     final.parent.mkdir(parents=True, exist_ok=True)
-    refusal = f"{final}: another regard process is writing here; wait for it or choose another place"
-    with locked(final.with_name(f".{final.name}.lock"), refusal):
+    message = f"{final}: another regard process is writing here; wait for it or choose another place"
+    with locked(final.with_name(f".{final.name}.lock"), message):
         yield
 
 
 @contextmanager
-def locked(lock: Path, refusal: str) -> Iterator[None]:
-    """Hold a lock file and remove it on exit; raise UserError with `refusal` if another process holds it."""
+def locked(lock: Path, message: str) -> Iterator[None]:
+    """Hold a lock file and remove it on exit; raise UserError with `message` if another process holds it."""
     with lock.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -279,7 +279,7 @@ def locked(lock: Path, refusal: str) -> Iterator[None]:
         except BlockingIOError:
             held = False
         if not held:  # locked by another process, or removed by one that finished between our open and our lock
-            raise UserError(refusal)
+            raise UserError(message)
         try:
             yield
         finally:

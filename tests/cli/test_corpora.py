@@ -10,8 +10,8 @@ import pytest
 from tests.support.server import Server
 
 from regard.cli.main import main
-from regard.data.corpora import catalogue
 from regard.data.prepared import Prepared
+from regard.data.public.corpora import catalogue
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def test_a_bar_on_a_terminal(served: tuple[Server, Any]) -> None:
         "import json, sys\n"
         "from regard.cli.main import main\n"
         "from regard.config.checked import check\n"
-        "from regard.data import corpora\n"
+        "from regard.data.public import corpora\n"
         "known = check(corpora.Catalogue, json.loads(sys.argv.pop(1)), 'the test')\n"
         "corpora.catalogue = lambda: known\n"
         "main()"

@@ -28,8 +28,8 @@ def test_the_same_seed_the_same_figures_and_an_earlier_demo_is_replaced(tmp_path
         assert set(figures) == {"exact_match", "exact_match_new_formats", "seconds", "report"}
         assert Path(figures["report"]) == tmp_path / "report.html"
         records = map(json.loads, (tmp_path / "run" / "log.jsonl").read_text().splitlines())
-        logs.append([(record["step"], record["loss"]) for record in records if "loss" in record])
-    assert logs[0] == logs[1] and len(logs[0]) == 2
+        logs.append([(record["event"], record["step"], record["loss"]) for record in records if "loss" in record])
+    assert logs[0] == logs[1] and [event for event, _, _ in logs[0]] == ["train", "validation", "model"]
 
 
 @pytest.mark.slow

@@ -14,8 +14,8 @@ from tests.support.command import Run
 
 from regard.config.data import FilterConfig
 from regard.data.lines import LONGEST_LINE
-from regard.data.parse import Chunk, Kind, Reading
-from regard.data.stages import Clean, Cleaned
+from regard.data.passes.stages import Clean, Cleaned
+from regard.data.raw_pairs import Chunk, CorpusFormat, Reading
 from regard.errors import UserError
 from regard.evaluate import aligned
 
@@ -103,7 +103,7 @@ def test_blank_lines_are_no_work(
 
 
 @pytest.mark.parametrize("kind", ["parallel", "tsv", "json"])
-def test_blank_pairs_are_no_work(kind: Kind) -> None:
+def test_blank_pairs_are_no_work(kind: CorpusFormat) -> None:
     files = ("a", "b") if kind == "parallel" else ("a",)
     clean = Clean(Reading(files), "NFC", FilterConfig(), "")
     began = time.process_time()

@@ -11,7 +11,10 @@ from regard.train.log import records
 STEPS = ["train.batch_tokens=200", "train.checkpoint_every=2", "train.steps=4", "train.average_last=2"]
 
 
-@pytest.mark.parametrize("name", ["lstm-attention", "gru", "rnn-additive", "convs2s", "bytenet", "feedforward"])
+@pytest.mark.parametrize(
+    "name",
+    ["lstm-attention", "gru", "rnn-additive", "gnmt", "moe-lstm", "deep-att", "convs2s", "bytenet", "feedforward"],
+)
 def test_train_translate_evaluate_and_score(
     name: str,
     data: Path,

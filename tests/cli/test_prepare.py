@@ -94,6 +94,7 @@ def test_a_vocabulary_each(folder: Path) -> None:
         ("--train train.en train.de --max-ratio 0.5 --out data", "regard prepare: filters.max_ratio: "),
         ("--train train.en train.de --out train.en", "train.en: is a file; "),
         ("--train - --train - --out data", "standard input (-) is named twice"),
+        ("--train train.en train.de --valid val.en val.de --valid-pairs 9 --out data", "--valid-pairs are split off "),
         ("--check data", "data: not prepared data"),
         (
             "--train train.en train.de --subwords-from en-de --vocabulary 900 --out data",
@@ -120,11 +121,12 @@ def test_mistakes(
 
 
 def test_force_and_check(folder: Path) -> None:
-    assert regard(folder, BASE).returncode == 0
+    done = regard(folder, BASE)
+    assert done.returncode == 0 and "split off 40 for validation" in done.stdout
     assert "--force" in regard(folder, BASE).stderr
     assert regard(folder, f"{BASE} --force").returncode == 0
     done = regard(folder, "--check data")
-    assert (done.returncode, done.stdout) == (0, "data: whole, 400 pairs\n")
+    assert (done.returncode, done.stdout) == (0, "data: whole, 360 pairs\n")
     path = folder / "data" / "train-0-00000.target.bin"
     content = bytearray(path.read_bytes())
     content[100] ^= 4

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from tests.support.command import Run
 
-from regard.serve.keys import read_keys
+from regard.serve.limits.keys import read_keys
 
 
 @pytest.fixture

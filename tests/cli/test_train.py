@@ -113,6 +113,19 @@ def test_the_best_of_a_run(counted: Path, tmp_path: Path) -> None:
         regard("average", str(tmp_path / "x"), "--best", "--last", "2", "--out", str(tmp_path / "other"))
 
 
+def test_a_plot_of_losses_and_bleu_names_every_line(counted: Path, tmp_path: Path) -> None:
+    common = ["--preset", "tiny", "--data", str(counted / "data")]
+    regard("train", *common, "--out", str(tmp_path / "x"), *small("train.bleu=true"))
+    regard("train", *common, "--out", str(tmp_path / "y"), *small())
+    regard("runs", str(tmp_path / "x"), str(tmp_path / "y"), "--plot", str(tmp_path / "both.svg"))
+    drawn = (tmp_path / "both.svg").read_text(encoding="utf-8")
+    for name in ("x: training", "x: validation", "y: validation", "x: checkpoints", "x: the written model"):
+        assert f"{name} -->" in drawn.replace(f"{tmp_path}/", "") or f"{name} (" in drawn.replace(f"{tmp_path}/", ""), (
+            name
+        )
+    assert "BLEU on the validation set" in drawn and "y: checkpoints" not in drawn.replace(f"{tmp_path}/", "")
+
+
 def test_several_languages_at_once(counted: Path, tmp_path: Path) -> None:
     """Each validation pair is translated into its own language."""
     train, valid = ([str(counted / f"{name}.{code}") for code in ("en", "ko")] for name in ("train", "val"))

@@ -11,7 +11,7 @@ import torch
 from tests.support.command import Run
 from tests.support.models import sentences
 from tests.support.saving import save_built
-from tests.text.conftest import HOSTILE
+from tests.support.texts import HOSTILE
 
 from regard.config.run import Config
 from regard.config.special_tokens import EOS

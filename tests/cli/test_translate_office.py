@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.documents.files import body, members
-from tests.documents.test_hostile import GOOD
+from tests.documents.samples.good import GOOD
 from tests.support.command import Run
 
 import regard

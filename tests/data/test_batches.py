@@ -6,6 +6,7 @@ import itertools
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,10 +34,10 @@ class Memory:
     def __len__(self) -> int:
         return len(self.sizes)
 
-    def lengths(self, indices):
+    def lengths(self, indices: Any) -> Any:
         return self.sizes[indices, 0], self.sizes[indices, 1]
 
-    def pair(self, index):
+    def pair(self, index: int) -> Any:
         self.read.append(index)
         source, target = self.sizes[index]
         return (np.arange(source) + 4 + index).astype(np.uint16), (np.arange(target) + 5 + index).astype(np.uint16)

@@ -16,9 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.config.data import CorpusConfig
-from regard.data import corpus, lines, parse
-from regard.data.corpus import Corpus, check, languages, pairs
-from regard.data.parse import Reading
+from regard.data import corpus, lines
+from regard.data import raw_pairs as parse
+from regard.data.corpus import Corpus, check_corpora, languages, pairs
+from regard.data.raw_pairs import Reading
 from regard.errors import UserError
 
 COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
@@ -290,13 +291,13 @@ def test_files_that_are_none(tmp_path: Path) -> None:
 
 def _early_complaint(*names: str | Path) -> str:
     with pytest.raises(UserError) as caught:
-        check([CorpusConfig(files=tuple(map(str, names)))])
+        check_corpora([CorpusConfig(files=tuple(map(str, names)))])
     return str(caught.value)
 
 
 def test_standard_input_is_read_once() -> None:
     with pytest.raises(UserError, match="standard input .* twice"):
-        check([CorpusConfig(files=("-",)), CorpusConfig(files=("-",))])
+        check_corpora([CorpusConfig(files=("-",)), CorpusConfig(files=("-",))])
 
 
 class _StandardInput:

@@ -16,8 +16,8 @@ import pytest
 from regard.config.data import CorpusConfig, FilterConfig, PrepareConfig
 from regard.config.special_tokens import UNK
 from regard.data.prepare import prepare
+from regard.data.prepare_report import PrepareReport
 from regard.data.prepared import Prepared, RawPair, valid_texts
-from regard.data.report import Report
 from regard.errors import UserError
 
 CONFIG = PrepareConfig(vocabulary=320)
@@ -54,7 +54,7 @@ def run(
     cores: int = 1,
     force: bool = False,
     **changes: Any,
-) -> Report:
+) -> PrepareReport:
     config = CONFIG.model_copy(update=changes)
     return prepare(train if isinstance(train, list) else [train], valid, out, config, cores=cores, force=force)
 
@@ -408,9 +408,11 @@ def test_a_second_writer_is_refused(tmp_path: Path, reading: subprocess.Popen[by
     assert reading.stdin is not None
     reading.stdin.close()
     assert reading.wait() == 0
-    assert len(Prepared.open(tmp_path / "out").train[0]) == 60_000
+    made = Prepared.open(tmp_path / "out")
+    assert made.valid is not None and len(made.train[0]) + len(made.valid) == 60_000
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_corpus(tmp_path: Path) -> None:
     """The parent's peak, of 1 MB and of 19 MB of text; if it held the text, it would grow by more than that."""
     program = (

@@ -8,8 +8,8 @@ import pytest
 
 from regard.config.data import CorpusConfig, FilterConfig, PrepareConfig
 from regard.data.prepare import prepare
+from regard.data.prepare_report import PrepareReport
 from regard.data.prepared import Prepared, valid_texts
-from regard.data.report import Report
 from regard.errors import UserError
 from regard.text.symbols import Symbols
 
@@ -33,7 +33,7 @@ def write(path: Path, text: str = TREES, times: int = 20) -> CorpusConfig:
     return CorpusConfig(files=(str(path),))
 
 
-def made(tmp_path: Path, config: PrepareConfig = PARSING, valid: str = TREES) -> tuple[Prepared, Report]:
+def made(tmp_path: Path, config: PrepareConfig = PARSING, valid: str = TREES) -> tuple[Prepared, PrepareReport]:
     train = [write(tmp_path / "a.mrg.gz"), write(tmp_path / "b.mrg").model_copy(update={"weight": 0.3})]
     report = prepare(train, [write(tmp_path / "v.mrg", valid, 1)], tmp_path / "out", config, cores=1)
     return Prepared.open(tmp_path / "out"), report

@@ -7,7 +7,7 @@ import pytest
 from regard.demo.dates import LANGUAGES, Example, task
 from regard.demo.lesson import Answered, Drawn, by_language, exact_match, learn
 from regard.errors import UserError
-from regard.train.loop import Silence
+from regard.train.log import Silence
 
 
 def test_a_folder_of_somebody_elses_is_left_alone(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from tests.documents.translators import Translate, same
 
-from regard.documents.translate import Report, open_document, translate_document
+from regard.documents.translate import DocumentReport, open_document, translate_document
 
 WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 TYPES = '<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">{}</Types>'
@@ -46,7 +46,7 @@ def both(
     target: str | None = None,
     source: str | None = None,
     bilingual: bool = False,
-) -> tuple[bytes, Report]:
+) -> tuple[bytes, DocumentReport]:
     done = translate_document(
         content,
         name,

@@ -203,35 +203,15 @@ def test_side_by_side() -> None:
     ElementTree.fromstring(f"<x {WORD}>{found}</x>")
 
 
-@pytest.fixture(scope="module")
-def made() -> bytes:
-    """A document as python-docx writes it."""
+def test_a_document_of_another_program(made_docx: bytes) -> None:
     docx = pytest.importorskip("docx")
-    document = docx.Document()
-    document.add_heading("The garden", 0)
-    paragraph = document.add_paragraph("Hello ")
-    paragraph.add_run("brave").bold = True
-    paragraph.add_run(" new world, 안녕하세요 👩\u200d👧 שלום.")
-    document.add_paragraph("one\ttwo\nthree", style="List Bullet")
-    table = document.add_table(2, 2)
-    table.cell(0, 0).text, table.cell(1, 1).text = "Cell <A> & b", "42"
-    section = document.sections[0]
-    section.header.paragraphs[0].text, section.footer.paragraphs[0].text = "The header", "The footer"
-    document.add_comment(paragraph.runs, "A remark", author="x")
-    out = io.BytesIO()
-    document.save(out)
-    return out.getvalue()
-
-
-def test_a_document_of_another_program(made: bytes) -> None:
-    docx = pytest.importorskip("docx")
-    assert sorted(texts(made, "a.docx")) == sorted(
+    assert sorted(texts(made_docx, "a.docx")) == sorted(
         ["The garden", "Hello brave new world, 안녕하세요 👩\u200d👧 שלום.", "one", "two", "three", "Cell <A> & b",
          "The header", "The footer", "A remark"]
     )  # fmt: skip
-    assert members(translated(made, "a.docx")) == members(made)
-    assert compressions(translated(made, "a.docx")) == compressions(made)
-    found = docx.Document(io.BytesIO(translated(made, "a.docx", upper)))
+    assert members(translated(made_docx, "a.docx")) == members(made_docx)
+    assert compressions(translated(made_docx, "a.docx")) == compressions(made_docx)
+    found = docx.Document(io.BytesIO(translated(made_docx, "a.docx", upper)))
     assert [one.text for one in found.paragraphs] == [
         "THE GARDEN", "HELLO BRAVE NEW WORLD, 안녕하세요 👩\u200d👧 שלום.", "ONE\tTWO\nTHREE",
     ]  # fmt: skip
@@ -240,10 +220,10 @@ def test_a_document_of_another_program(made: bytes) -> None:
 
 
 @every
-def test_any_translation_is_a_document(made: bytes, translate: Translate) -> None:
+def test_any_translation_is_a_document(made_docx: bytes, translate: Translate) -> None:
     docx = pytest.importorskip("docx")
     for target in (None, "ar", "ko"):
-        docx.Document(io.BytesIO(translated(made, "a.docx", translate, target)))
+        docx.Document(io.BytesIO(translated(made_docx, "a.docx", translate, target)))
 
 
 LOOKS = st.sampled_from(["", "<w:b/>", "<w:i/>", "<w:vanish/>", "<w:lang w:val='x'/>"])

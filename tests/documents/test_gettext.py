@@ -3,7 +3,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.documents.translators import Translate, every, rebuilt, same, texts, upper
-from tests.text.conftest import any_text
+from tests.support.texts import any_text
 
 from regard.documents.gettext import pieces
 from regard.documents.segment import Translated

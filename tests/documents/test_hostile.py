@@ -8,12 +8,8 @@ import zipfile
 from collections.abc import Callable, Iterator
 
 import pytest
-from tests.documents.files import TYPES, WORD, members, open_text, texts, translated, word, zipped
-from tests.documents.test_epub import book as epub
-from tests.documents.test_pptx import slide
-from tests.documents.test_resources import FILES
-from tests.documents.test_translators_formats import MEMORY, NEW, OLD
-from tests.documents.test_xlsx import STRINGS, book, row, shared
+from tests.documents.files import TYPES, WORD, members, texts, translated, zipped
+from tests.documents.samples.good import GOOD, PARAGRAPH
 from tests.documents.translators import longer
 
 from regard.documents import package
@@ -21,19 +17,6 @@ from regard.documents.translate import INSTEAD, READERS
 from regard.errors import UserError
 
 SIGNS = (b"<", b">", b"&", b'"', b"\0", b"\xff", b"</w:p>", b"<a>", b"{", b"\\", b"]]>")
-PARAGRAPH = "<w:p><w:r><w:t>Some </w:t></w:r><w:r><w:rPr><w:b/></w:rPr><w:t>words</w:t></w:r></w:p>"
-GOOD: dict[str, bytes] = {
-    "a.docx": word(PARAGRAPH * 3),
-    "a.pptx": slide("<a:p><a:r><a:t>Some words</a:t></a:r></a:p>"),
-    "a.xlsx": book(STRINGS, row(1, shared("A1", 0), shared("B1", 1)), row(1, shared("A1", 2)), header=True),
-    "a.odt": open_text("<text:p>Some <text:span>words</text:span></text:p>"),
-    "a.ods": open_text("<table:table-cell><text:p>Some words</text:p></table:table-cell>"),
-    "a.epub": epub(),
-    **{name: text.encode() for name, text in FILES.items()},
-    "a.xlf": OLD.encode(),
-    "b.xlf": NEW.encode(),
-    "a.tmx": MEMORY.encode(),
-}
 
 
 def refused(content: bytes, name: str, sentence: str) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.documents.translators import ALL, Translate, every, rebuilt, same, texts, upper, wild
-from tests.text.conftest import any_text
+from tests.support.texts import any_text
 
 from regard.documents.html import beside_words, pieces
 

@@ -9,9 +9,6 @@ from pathlib import Path
 
 import pytest
 from tests.documents.files import members, translated
-from tests.documents.test_docx import made as document  # noqa: F401
-from tests.documents.test_pptx import made as presentation  # noqa: F401
-from tests.documents.test_xlsx import made as workbook  # noqa: F401
 from tests.documents.translators import longer, upper
 
 OFFICE = shutil.which("soffice")
@@ -33,7 +30,7 @@ def converted(content: bytes, ending: str, to: str, folder: Path) -> bytes:
 
 @pytest.mark.parametrize(
     ("made", "ending", "open_ending"),
-    [("document", ".docx", "odt"), ("presentation", ".pptx", "odp"), ("workbook", ".xlsx", "ods")],
+    [("made_docx", ".docx", "odt"), ("made_pptx", ".pptx", "odp"), ("made_xlsx", ".xlsx", "ods")],
 )
 def test_written_and_opened_by_libreoffice(
     request: pytest.FixtureRequest, made: str, ending: str, open_ending: str, tmp_path: Path

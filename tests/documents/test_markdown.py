@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.documents.translators import Translate, every, rebuilt, same, texts, upper
-from tests.text.conftest import any_text
+from tests.support.texts import any_text
 
 from regard.documents.markdown import pieces
 from regard.documents.segment import Translated
@@ -109,7 +109,7 @@ def test_emphasis() -> None:
 
 def test_a_translation_makes_no_structure() -> None:
     for text in ("# x", "- x", "1. x", "> x", "+ x", "* x", "``` x", "<div>", "[a](b)", "a *b* _c_", "| x", "=== x"):
-        found = rebuilt(pieces("word\n"), lambda _, text=text: Translated(text))
+        found = rebuilt(pieces("word\n"), lambda _, text=text: Translated(text))  # type: ignore[misc]
         assert texts(pieces(found)) == [text], found
 
 

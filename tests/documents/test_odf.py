@@ -94,6 +94,22 @@ def test_what_stays_and_what_stands_inside() -> None:
     ElementTree.fromstring(f"<x {ODF}>{found}</x>")
 
 
+def test_hidden_slides_stay() -> None:
+    here = 'xmlns:presentation="urn:oasis:names:tc:opendocument:xmlns:presentation:1.0"'
+    styles = (
+        f'<style:style {here} style:name="dp1" style:family="drawing-page"><style:drawing-page-properties '
+        'presentation:visibility="hidden"/></style:style><style:style style:name="dp2"/>'
+    )
+    content = open_text(
+        '<draw:page draw:style-name="dp1"><text:p>Not shown</text:p></draw:page>'
+        '<draw:page draw:style-name="dp2"><draw:frame><text:p>Shown</text:p></draw:frame></draw:page>',
+        styles,
+    )
+    assert texts(content, "a.odp") == ["Shown"]
+    assert kept(content, "a.odp") == {"hidden slide": 1}
+    assert "Not shown" in open_body(translated(content, "a.odp", upper))
+
+
 def test_cells() -> None:
     def cell(attributes: str, text: str) -> str:
         return f"<table:table-cell {attributes}><text:p>{text}</text:p></table:table-cell>"

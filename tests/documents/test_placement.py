@@ -1,8 +1,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.text.conftest import any_text
+from tests.support.texts import any_text
 
-from regard.documents.placement import MOST_WORK, Mark, places, words
+from regard.documents.placement import MOST_WORK, Mark, places, word_spans
 
 
 def mark(kind: str, start: int, end: int) -> Mark:
@@ -10,7 +10,7 @@ def mark(kind: str, start: int, end: int) -> Mark:
 
 
 def test_words_and_their_cores() -> None:
-    found = words('"Cafe\u0301!" (x) — ().')
+    found = word_spans('"Cafe\u0301!" (x) — ().')
     assert [(word.start, word.core_start, word.core_end, word.end) for word in found] == [
         (0, 1, 6, 8),
         (9, 10, 11, 12),

@@ -3,7 +3,7 @@ import re
 import pytest
 from hypothesis import given, settings
 from tests.documents.translators import Translate, every, rebuilt, same, texts, upper
-from tests.text.conftest import any_text
+from tests.support.texts import any_text
 
 from regard.documents.plain import pieces
 

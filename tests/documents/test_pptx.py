@@ -5,57 +5,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.documents.files import TYPES, compressions, members, texts, translated, zipped
+from tests.documents.files import compressions, kept, members, texts, translated
+from tests.documents.samples.pptx import slide
 from tests.documents.translators import ALL, Translate, every, upper
 
 from regard.documents.segment import Translated
-
-DRAWING = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
-SLIDES = "http://schemas.openxmlformats.org/presentationml/2006/main"
-KIND = "application/vnd.openxmlformats-officedocument.presentationml.slide+xml"
-
-
-def slide(content: str) -> bytes:
-    types = TYPES.format(f'<Override PartName="/ppt/slides/slide1.xml" ContentType="{KIND}"/>')
-    text = f'<p:sld xmlns:p="{SLIDES}" {DRAWING} xmlns:r="r">{content}</p:sld>'
-    return zipped({"[Content_Types].xml": types, "ppt/slides/slide1.xml": text})
 
 
 def inside(content: bytes) -> str:
     text = members(content)["ppt/slides/slide1.xml"].decode()
     return text[text.index(">") + 1 : text.rindex("<")]
-
-
-@pytest.fixture(scope="module")
-def made() -> bytes:
-    """A presentation as python-pptx writes it."""
-    pptx = pytest.importorskip("pptx")
-    from pptx.chart.data import CategoryChartData
-    from pptx.enum.chart import XL_CHART_TYPE
-    from pptx.util import Inches
-
-    presentation = pptx.Presentation()
-    page = presentation.slides.add_slide(presentation.slide_layouts[1])
-    page.shapes.title.text = "The garden"
-    frame = page.placeholders[1].text_frame
-    frame.text = "First bullet 안녕"
-    paragraph = frame.add_paragraph()
-    for words, address in (("See ", None), ("our page", "http://x.org"), (" now", None)):
-        run = paragraph.add_run()
-        run.text = words
-        if address:
-            run.hyperlink.address = address
-    page.notes_slide.notes_text_frame.text = "What to say"
-    page.shapes.add_table(1, 1, Inches(1), Inches(4), Inches(4), Inches(1)).table.cell(0, 0).text = "Cell"
-    data = CategoryChartData()
-    data.categories = ["East", "West"]
-    data.add_series("Series", (1, 2))
-    chart = page.shapes.add_chart(XL_CHART_TYPE.PIE, Inches(1), Inches(1), Inches(3), Inches(2), data).chart
-    chart.has_title = True
-    chart.chart_title.text_frame.text = "Sales by region"
-    out = io.BytesIO()
-    presentation.save(out)
-    return out.getvalue()
 
 
 def frames(content: bytes) -> list[Any]:
@@ -64,22 +23,22 @@ def frames(content: bytes) -> list[Any]:
     return [shape.text_frame for shape in page.shapes if shape.has_text_frame]
 
 
-def test_a_presentation_of_another_program(made: bytes) -> None:
-    assert sorted(texts(made, "a.pptx")) == sorted(
+def test_a_presentation_of_another_program(made_pptx: bytes) -> None:
+    assert sorted(texts(made_pptx, "a.pptx")) == sorted(
         ["The garden", "First bullet 안녕", "See our page now", "What to say", "Cell", "Sales by region"]
     )
-    assert members(translated(made, "a.pptx")) == members(made)
-    assert compressions(translated(made, "a.pptx")) == compressions(made)
-    found = frames(translated(made, "a.pptx", upper))
+    assert members(translated(made_pptx, "a.pptx")) == members(made_pptx)
+    assert compressions(translated(made_pptx, "a.pptx")) == compressions(made_pptx)
+    found = frames(translated(made_pptx, "a.pptx", upper))
     assert [one.text for one in found] == ["THE GARDEN", "FIRST BULLET 안녕\nSEE OUR PAGE NOW"]
     link = found[1].paragraphs[1].runs[1]
     assert (link.text, link.hyperlink.address) == ("OUR PAGE", "http://x.org")
 
 
 @every
-def test_any_translation_is_a_presentation(made: bytes, translate: Translate) -> None:
+def test_any_translation_is_a_presentation(made_pptx: bytes, translate: Translate) -> None:
     for target in (None, "ar", "ko"):
-        assert len(frames(translated(made, "a.pptx", translate, target))) == 2
+        assert len(frames(translated(made_pptx, "a.pptx", translate, target))) == 2
 
 
 def test_a_link_stays_though_the_alignment_is_unsure() -> None:
@@ -113,8 +72,25 @@ def test_a_run_has_one_text_and_fields_breaks_and_ends_stay() -> None:
     assert '<a:pPr lvl="1" algn="r" rtl="1"/>' in turned and 'lang="ar"' in turned
 
 
-def test_korean_has_a_font(made: bytes) -> None:
-    themes = [text for name, text in members(translated(made, "a.pptx", upper, "ko")).items() if "/theme/" in name]
+def test_hidden_slides_stay_with_their_notes(made_pptx: bytes) -> None:
+    pptx = pytest.importorskip("pptx")
+    presentation = pptx.Presentation(io.BytesIO(made_pptx))
+    other = presentation.slides.add_slide(presentation.slide_layouts[1])
+    other.shapes.title.text = "Shown"
+    other.notes_slide.notes_text_frame.text = "Notes that are shown"
+    presentation.slides[0]._element.set("show", "0")
+    out = io.BytesIO()
+    presentation.save(out)
+    content = out.getvalue()
+    assert sorted(texts(content, "a.pptx")) == ["Notes that are shown", "Shown"]
+    assert kept(content, "a.pptx")["hidden slide"] == 1
+    before, after = members(content), members(translated(content, "a.pptx", upper))
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {"ppt/slides/slide2.xml", "ppt/notesSlides/notesSlide2.xml"}
+
+
+def test_korean_has_a_font(made_pptx: bytes) -> None:
+    themes = [text for name, text in members(translated(made_pptx, "a.pptx", upper, "ko")).items() if "/theme/" in name]
     assert all(b'<a:ea typeface="Malgun Gothic"/>' in text for text in themes)
 
 
@@ -137,5 +113,5 @@ def test_any_paragraph(text: str, translate: Translate, target: str | None) -> N
     inner = re.sub(r"</?a:p>|<a:pPr[^>]*/>", "", found)
     run = r"<a:r>(?:<a:rPr[^>]*/>|<a:rPr>.*?</a:rPr>)?<a:t>[^<]*</a:t></a:r>"
     assert re.fullmatch(rf"(?:{run}|<a:br/>|<a:fld>.*?</a:fld>|<!-- x -->)*", inner)
-    for kept in STAY:
-        assert inner.count(kept) == text.count(kept)
+    for stays in STAY:
+        assert inner.count(stays) == text.count(stays)

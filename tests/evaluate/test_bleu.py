@@ -18,7 +18,7 @@ from regard.evaluate.bleu import (
     compounds,
     ter,
 )
-from regard.evaluate.report import report
+from regard.evaluate.score_report import score_report
 
 WORDS = ["ein", "Hund", "läuft", "schnell", "über", "die", "Nord-Süd-Straße", ",", "und", "der", "Mann", "sagt", ":"]
 WORDS += ["„", "Ja", "!", "“", "12,5", "%", "할머니가", "봅니다", "."]
@@ -63,7 +63,7 @@ def test_tokens_of_other_languages(tokens: Tokens) -> None:
     found, wanted = bleu(hypotheses, references, tokens), BLEU(tokenize=tokens)
     assert found.value == wanted.corpus_score(hypotheses, references).score
     assert found.signature == str(wanted.get_signature()) and f"tok:{tokens}" in found.signature
-    figures = report(hypotheses, references, baseline=references[0], tokens=tokens)
+    figures = score_report(hypotheses, references, baseline=references[0], tokens=tokens)
     assert figures.scores["bleu"] == found
     assert figures.comparisons is not None and f"tok:{tokens}" in figures.comparisons[0].signature
     if tokens == "ko-mecab":  # particles and endings count by themselves, so that more of a word may be right
@@ -118,13 +118,13 @@ def test_groups_are_by_the_sources_where_there_are_sources() -> None:
     sources = ["word " * (5 * number) for number in range(12)]
     for given, texts in ((sources, sources), (None, references[0])):
         wanted = by_length(texts, hypotheses, references)
-        assert report(hypotheses, references, sources=given).by_length == wanted
+        assert score_report(hypotheses, references, sources=given).by_length == wanted
     assert by_length(sources, hypotheses, references) != by_length(references[0], hypotheses, references)
 
 
 def test_reports() -> None:
     hypotheses, references = corpus()
-    whole = report(hypotheses, references, baseline=hypotheses, perplexity=4.5)
+    whole = score_report(hypotheses, references, baseline=hypotheses, perplexity=4.5)
     figures = whole.as_dict()
     assert figures["bleu"] == bleu(hypotheses, references).value
     assert figures["signature"] == bleu(hypotheses, references).signature
@@ -135,7 +135,7 @@ def test_reports() -> None:
     latex = whole.as_latex()
     assert f"BLEU & {figures['bleu']:.1f} \\\\" in latex
     assert latex.count("\\hline") == 2
-    bare = report(hypotheses, references)
+    bare = score_report(hypotheses, references)
     assert "perplexity" not in bare.as_dict()
     assert "comparisons" not in bare.as_dict()
     assert "against" not in bare.as_text()
@@ -143,4 +143,4 @@ def test_reports() -> None:
 
 def test_nothing_to_measure() -> None:
     with pytest.raises(UserError, match="no lines to measure"):
-        report([], [[]])
+        score_report([], [[]])

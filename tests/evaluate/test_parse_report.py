@@ -6,11 +6,11 @@ import pytest
 
 from regard.errors import UserError
 from regard.evaluate.parse_report import measured, read_pairs, summary, table
-from regard.evaluate.parseval import Sentence
+from regard.evaluate.parseval import Counts
 
 CAT = "(TOP (S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .)))"
-SHORT = Sentence(0, 3, 4, 4, 0, 3, 3, 40)
-LONG = Sentence(0, 1, 4, 4, 0, 41, 20, 41)
+SHORT = Counts(0, 3, 4, 4, 0, 3, 3, 40)
+LONG = Counts(0, 1, 4, 4, 0, 41, 20, 41)
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def measure(gold: str, parses: str) -> tuple[list[Sentence], list[str]]:
+def measure(gold: str, parses: str) -> tuple[list[Counts], list[str]]:
     warnings: list[str] = []
     return list(measured(gold, parses, warnings.append)), warnings
 
@@ -63,7 +63,7 @@ def test_a_root_without_a_label_on_one_side_only(files: Path) -> None:
 
 
 def test_short_sentences_are_summed_apart() -> None:
-    figures = summary([SHORT, LONG, Sentence(1, length=41), Sentence(2, length=1)])
+    figures = summary([SHORT, LONG, Counts(1, length=41), Counts(2, length=1)])
     assert (figures["recall"], figures["up_to_40"]["recall"]) == (50, 75)
     assert (figures["sentences"], figures["up_to_40"]["sentences"]) == (4, 2)
     assert (figures["errors"], figures["up_to_40"]["errors"]) == (1, 0)

@@ -1,13 +1,9 @@
 """What is told of parses."""
 
-from tests.translate.test_parser import saved_parser  # noqa: F401
-
 from regard.evaluate.parser_report import ParserReport, figures, measure_parser
 from regard.saved.folder import LoadedModel
 from regard.text.trees import Tree, cleaned, read_trees, words
 from regard.translate.parser import Parse, ParseOptions, Parser
-
-# ruff: noqa: F811
 
 GOLD = [
     "(S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .))",

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from tests.text.random_trees import trees
 
 from regard.evaluate.parse_report import read_pairs, summary
-from regard.evaluate.parseval import Sentence, Totals, compare
+from regard.evaluate.parseval import Counts, Totals, compare
 from regard.text.trees import Tree, read_parses, walk
 
 Pair = tuple[Tree | None, Tree | None]
@@ -20,7 +21,7 @@ def tree(text: str) -> Tree | None:
     return next(read_parses([text], "here"))
 
 
-def score(gold: str, test: str) -> Sentence:
+def score(gold: str, test: str) -> Counts:
     return compare(tree(gold), tree(test))
 
 
@@ -28,10 +29,10 @@ def same(one: str, other: str) -> bool:
     return one == other or {one, other} == {"ADVP", "PRT"}
 
 
-def spans(text: str) -> tuple[list[tuple[str, str]], list[list], int]:
+def spans(text: str) -> tuple[list[tuple[str, str]], list[list[Any]], int]:
     """Words with tags; brackets as first word, word after the last, label, open ones included; all words but traces."""
     words: list[tuple[str, str]] = []
-    brackets: list[list] = []
+    brackets: list[list[Any]] = []
     stack: list[int] = []
     length = 0
     for part in re.finditer(r"\(([^() ]*) +([^()]*)\)|\(([^() ]*)|(\))", text):
@@ -53,13 +54,13 @@ def spans(text: str) -> tuple[list[tuple[str, str]], list[list], int]:
     return words, kept, length
 
 
-def slowly(gold: str, test: str) -> Sentence:
+def slowly(gold: str, test: str) -> Counts:
     """Every bracket of one tree beside every one of the other."""
     (words1, gold_brackets, length), (words2, test_brackets, _) = spans(gold), spans(test)
     if not words2:
-        return Sentence(2, length=length)
+        return Counts(2, length=length)
     if [word for word, _ in words1] != [word for word, _ in words2]:
-        return Sentence(1, length=length)
+        return Counts(1, length=length)
     taken: set[int] = set()
     for start, end, label in gold_brackets:
         for number, (start2, end2, label2) in enumerate(test_brackets):
@@ -70,7 +71,7 @@ def slowly(gold: str, test: str) -> Sentence:
         any(a < start < b < end or start < a < end < b for a, b, _ in gold_brackets) for start, end, _ in test_brackets
     )
     tags = sum(same(one, other) for (_, one), (_, other) in zip(words1, words2, strict=True))
-    return Sentence(0, len(taken), len(gold_brackets), len(test_brackets), crossing, len(words1), tags, length)
+    return Counts(0, len(taken), len(gold_brackets), len(test_brackets), crossing, len(words1), tags, length)
 
 
 @st.composite
@@ -112,59 +113,59 @@ def test_any_two_trees(one: Tree, other: Tree) -> None:
     ("gold", "test", "expected"),
     [
         # function tags are cut at a hyphen and at an equals sign; tags of words are not
-        ("(TOP (S (NP-SBJ (A a)) (VP=1 (B b))))", "(TOP (S (NP (A a)) (VP (B b))))", Sentence(0, 3, 3, 3, 0, 2, 2, 2)),
-        ("(S (A-1 a))", "(S (A a))", Sentence(0, 1, 1, 1, 0, 1, 0, 1)),
+        ("(TOP (S (NP-SBJ (A a)) (VP=1 (B b))))", "(TOP (S (NP (A a)) (VP (B b))))", Counts(0, 3, 3, 3, 0, 2, 2, 2)),
+        ("(S (A-1 a))", "(S (A a))", Counts(0, 1, 1, 1, 0, 1, 0, 1)),
         # ADVP is PRT, for tags as well
-        ("(S (ADVP (ADVP a)))", "(S (PRT (PRT a)))", Sentence(0, 2, 2, 2, 0, 1, 1, 1)),
+        ("(S (ADVP (ADVP a)))", "(S (PRT (PRT a)))", Counts(0, 2, 2, 2, 0, 1, 1, 1)),
         # a bracket matches one bracket only
-        ("(S (NP (NP (A a))))", "(S (NP (A a)))", Sentence(0, 2, 3, 2, 0, 1, 1, 1)),
-        ("(S (NP (A a)))", "(S (NP (NP (A a))))", Sentence(0, 2, 2, 3, 0, 1, 1, 1)),
-        ("(S (ADVP (PRT (A a))))", "(S (PRT (X (A a))))", Sentence(0, 2, 3, 3, 0, 1, 1, 1)),
+        ("(S (NP (NP (A a))))", "(S (NP (A a)))", Counts(0, 2, 3, 2, 0, 1, 1, 1)),
+        ("(S (NP (A a)))", "(S (NP (NP (A a))))", Counts(0, 2, 2, 3, 0, 1, 1, 1)),
+        ("(S (ADVP (PRT (A a))))", "(S (PRT (X (A a))))", Counts(0, 2, 3, 3, 0, 1, 1, 1)),
         # TOP is not counted; ROOT is, and a root without a label
-        ("(TOP (S (A a)))", "(S (A a))", Sentence(0, 1, 1, 1, 0, 1, 1, 1)),
-        ("(ROOT (S (A a)))", "(S (A a))", Sentence(0, 1, 2, 1, 0, 1, 1, 1)),
-        ("( (S (A a)))", "((S (A a)))", Sentence(0, 2, 2, 2, 0, 1, 1, 1)),
+        ("(TOP (S (A a)))", "(S (A a))", Counts(0, 1, 1, 1, 0, 1, 1, 1)),
+        ("(ROOT (S (A a)))", "(S (A a))", Counts(0, 1, 2, 1, 0, 1, 1, 1)),
+        ("( (S (A a)))", "((S (A a)))", Counts(0, 2, 2, 2, 0, 1, 1, 1)),
         # punctuation and traces are no words, and constituents of nothing else no brackets; length counts punctuation
-        ("(S (NP (-NONE- *)) (A a) (X (, ,)) (. .))", "(S (A a) (. !))", Sentence(0, 1, 1, 1, 0, 1, 1, 3)),
+        ("(S (NP (-NONE- *)) (A a) (X (, ,)) (. .))", "(S (A a) (. !))", Counts(0, 1, 1, 1, 0, 1, 1, 3)),
         # two brackets of the parse cross the same one, and one crosses two
-        ("(S (X (A a) (B b)) (C c) (D d))", "(S (A a) (Y (Z (B b) (C c)) (D d)))", Sentence(0, 1, 2, 3, 2, 4, 4, 4)),
-        ("(S (X (X (A a) (B b))) (C c))", "(S (A a) (Y (B b) (C c)))", Sentence(0, 1, 3, 2, 1, 3, 3, 3)),
+        ("(S (X (A a) (B b)) (C c) (D d))", "(S (A a) (Y (Z (B b) (C c)) (D d)))", Counts(0, 1, 2, 3, 2, 4, 4, 4)),
+        ("(S (X (X (A a) (B b))) (C c))", "(S (A a) (Y (B b) (C c)))", Counts(0, 1, 3, 2, 1, 3, 3, 3)),
         # as they were written: a label with = or -, an alternative, a bracket, a punctuation mark; ADVP|PRT is neither
-        ("(S (NP=2 (A a)) (B b))", "(S (NP-SBJ-1 (A a)) (B b))", Sentence(0, 2, 2, 2, 0, 2, 2, 2)),
-        ("(S (ADVP|PRT (A a)) (B b))", "(S (PRT (A a)) (B b))", Sentence(0, 1, 2, 2, 0, 2, 2, 2)),
-        ("(S (-LRB- (A a)) (B b))", "(S (-NONE- (A a)) (B b))", Sentence(0, 2, 2, 2, 0, 2, 2, 2)),
-        ("(S (, (A a)) (B b))", "(S (TOP-1 (A a)) (B b))", Sentence(0, 1, 1, 1, 0, 2, 2, 2)),
-        ("(S (-LRB- -LRB-) (A a))", "(S (-RRB- -LRB-) (A a))", Sentence(0, 1, 1, 1, 0, 2, 1, 2)),
+        ("(S (NP=2 (A a)) (B b))", "(S (NP-SBJ-1 (A a)) (B b))", Counts(0, 2, 2, 2, 0, 2, 2, 2)),
+        ("(S (ADVP|PRT (A a)) (B b))", "(S (PRT (A a)) (B b))", Counts(0, 1, 2, 2, 0, 2, 2, 2)),
+        ("(S (-LRB- (A a)) (B b))", "(S (-NONE- (A a)) (B b))", Counts(0, 2, 2, 2, 0, 2, 2, 2)),
+        ("(S (, (A a)) (B b))", "(S (TOP-1 (A a)) (B b))", Counts(0, 1, 1, 1, 0, 2, 2, 2)),
+        ("(S (-LRB- -LRB-) (A a))", "(S (-RRB- -LRB-) (A a))", Counts(0, 1, 1, 1, 0, 2, 1, 2)),
         # punctuation in a chain of its own has no brackets, and moves none; its words may differ, and their number
-        ("(S (A a) (PRN (X (: --))) (B b))", "(S (VP (A a) (, ;) (, ;)) (B b))", Sentence(0, 1, 1, 2, 0, 2, 2, 3)),
-        ("(S (NP (A a) (. .)) (B b))", "(S (NP (A a)) (X (. .)) (B b))", Sentence(0, 2, 2, 2, 0, 2, 2, 3)),
+        ("(S (A a) (PRN (X (: --))) (B b))", "(S (VP (A a) (, ;) (, ;)) (B b))", Counts(0, 1, 1, 2, 0, 2, 2, 3)),
+        ("(S (NP (A a) (. .)) (B b))", "(S (NP (A a)) (X (. .)) (B b))", Counts(0, 2, 2, 2, 0, 2, 2, 3)),
         # a trace with another tag is a word more, and with a deleted one still none
-        ("(S (-NONE- *) (A a))", "(S (NN *) (A a))", Sentence(1, length=1)),
-        ("(S (-NONE- *) (A a))", "(S (. *) (A a))", Sentence(0, 1, 1, 1, 0, 1, 1, 1)),
+        ("(S (-NONE- *) (A a))", "(S (NN *) (A a))", Counts(1, length=1)),
+        ("(S (-NONE- *) (A a))", "(S (. *) (A a))", Counts(0, 1, 1, 1, 0, 1, 1, 1)),
         # several trees of a sentence; a sentence without brackets is a complete match
-        ("(A (X a)) (B (Y b))", "(A (X a)) (C (Y b))", Sentence(0, 1, 2, 2, 0, 2, 2, 2)),
-        ("(X a)", "(Y a)", Sentence(0, 0, 0, 0, 0, 1, 0, 1)),
+        ("(A (X a)) (B (Y b))", "(A (X a)) (C (Y b))", Counts(0, 1, 2, 2, 0, 2, 2, 2)),
+        ("(X a)", "(Y a)", Counts(0, 0, 0, 0, 0, 1, 0, 1)),
         # a word without a tag is a word, and so is a tag and a space without a word
-        ("(S (A a))", "(S ( a))", Sentence(0, 1, 1, 1, 0, 1, 0, 1)),
-        ("(S (NP ( a)))", "(S (NP (A a)))", Sentence(0, 2, 2, 2, 0, 1, 0, 1)),
-        ("(S (NP (-NONE- *)) (A a))", "(S (NP) (A a))", Sentence(0, 1, 1, 1, 0, 1, 1, 1)),
-        ("(S (NP (-NONE- *)) (A a))", "(S (NP ) (A a))", Sentence(1, length=1)),
-        ("(S (NP ) (A a))", "(S (NP ) (A a))", Sentence(0, 1, 1, 1, 0, 2, 2, 2)),
-        ("(S (A a))", "( )", Sentence(1, length=1)),
-        ("(S (A a))", "(TOP )", Sentence(2, length=1)),
+        ("(S (A a))", "(S ( a))", Counts(0, 1, 1, 1, 0, 1, 0, 1)),
+        ("(S (NP ( a)))", "(S (NP (A a)))", Counts(0, 2, 2, 2, 0, 1, 0, 1)),
+        ("(S (NP (-NONE- *)) (A a))", "(S (NP) (A a))", Counts(0, 1, 1, 1, 0, 1, 1, 1)),
+        ("(S (NP (-NONE- *)) (A a))", "(S (NP ) (A a))", Counts(1, length=1)),
+        ("(S (NP ) (A a))", "(S (NP ) (A a))", Counts(0, 1, 1, 1, 0, 2, 2, 2)),
+        ("(S (A a))", "( )", Counts(1, length=1)),
+        ("(S (A a))", "(TOP )", Counts(2, length=1)),
         # what EVALB leaves out: other words, and no words
-        ("(S (A a))", "(S (A b))", Sentence(1, length=1)),
-        ("(S (A a))", "(S (A a) (B b))", Sentence(1, length=1)),
-        ("(S (A a) (. .))", "(S (A a) (B .))", Sentence(1, length=2)),
-        ("(S (A a))", "(S (, a))", Sentence(2, length=1)),
-        ("(S (A a))", "()", Sentence(2, length=1)),
-        ("(S (A a))", "(())", Sentence(2, length=1)),
-        ("(S (A a))", "", Sentence(2, length=1)),
-        ("", "(S (A a))", Sentence(1)),
-        ("", "", Sentence(2)),
+        ("(S (A a))", "(S (A b))", Counts(1, length=1)),
+        ("(S (A a))", "(S (A a) (B b))", Counts(1, length=1)),
+        ("(S (A a) (. .))", "(S (A a) (B .))", Counts(1, length=2)),
+        ("(S (A a))", "(S (, a))", Counts(2, length=1)),
+        ("(S (A a))", "()", Counts(2, length=1)),
+        ("(S (A a))", "(())", Counts(2, length=1)),
+        ("(S (A a))", "", Counts(2, length=1)),
+        ("", "(S (A a))", Counts(1)),
+        ("", "", Counts(2)),
     ],
 )  # fmt: skip
-def test_rules(gold: str, test: str, expected: Sentence) -> None:
+def test_rules(gold: str, test: str, expected: Counts) -> None:
     assert score(gold, test) == expected
     assert slowly(gold, test) == expected
 
@@ -174,7 +175,7 @@ def test_the_time_is_nearly_linear() -> None:
     deep = 20_000
     left = "(X " * deep + "(A a)" + " (A a))" * deep
     right = "(X (A a) " * deep + "(A a)" + ")" * deep
-    assert score(left, right) == Sentence(0, 1, deep, deep, deep - 1, deep + 1, deep + 1, deep + 1)
+    assert score(left, right) == Counts(0, 1, deep, deep, deep - 1, deep + 1, deep + 1, deep + 1)
 
 
 def test_totals_of_nothing() -> None:
@@ -183,7 +184,12 @@ def test_totals_of_nothing() -> None:
 
 def test_figures() -> None:
     totals = Totals()
-    for one in (Sentence(0, 3, 4, 5, 3, 6, 5, 7), Sentence(0, 2, 2, 2, 0, 2, 2, 2), Sentence(1), Sentence(2)):
+    for one in (
+        Counts(0, 3, 4, 5, 3, 6, 5, 7),
+        Counts(0, 2, 2, 2, 0, 2, 2, 2),
+        Counts(1),
+        Counts(2),
+    ):
         totals.add(one)
     figures = totals.figures()
     recall, precision = 100 * 5 / 6, 100 * 5 / 7
@@ -197,7 +203,7 @@ def test_figures() -> None:
 def test_two_crossings_are_two_or_less() -> None:
     totals = Totals()
     for crossing in (0, 1, 2, 3):
-        totals.add(Sentence(0, 1, 4, 4, crossing, 5, 5, 5))
+        totals.add(Counts(0, 1, 4, 4, crossing, 5, 5, 5))
     assert (totals.figures()["no_crossing"], totals.figures()["two_or_less"]) == (25, 75)
 
 

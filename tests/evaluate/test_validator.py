@@ -4,15 +4,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.support.engines import Echo
 from tests.support.models import sentences
-from tests.translate.test_translator import Echo
 
 from regard.config.data import CorpusConfig, PrepareConfig
 from regard.config.run import Config
 from regard.data.prepare import prepare
 from regard.data.prepared import Prepared, RawPair
 from regard.errors import UserError
-from regard.evaluate.validator import bleu_validator, translated
+from regard.evaluate.validator import bleu_validator, translate_sources
 from regard.saved.folder import LoadedModel
 from regard.text.subwords import Subwords
 from regard.translate.translator import Translator
@@ -54,6 +54,6 @@ def test_each_pair_is_translated_into_the_language_of_its_tag(saved: LoadedModel
     both = Translator(replace(saved, languages=(None, None), subwords={"subwords.model": tagged.content}), echo)
     tags = ["<2de>", "<2de>", "<2ko>", "<2de>"]
     pairs = [RawPair(f"text {number}", "", tag) for number, tag in enumerate(tags)]
-    assert translated(both, pairs) == [pair.source for pair in pairs]
+    assert translate_sources(both, pairs) == [pair.source for pair in pairs]
     said = {tagged.decode(ids): ids[0] for ids in echo.asked}
     assert [said[pair.source] for pair in pairs] == [tagged.tag(tag) for tag in tags]

@@ -28,7 +28,7 @@ from regard.translate.translator import Options, Translator
 TEXTS = ["The old woman sees 12 apples!", "할머니가 사과를 봅니다", "שלום, عالم 👩\u200d👧 e\u0301"]
 VARIANTS: list[Any] = [
     pytest.param({}, id="the paper's"),
-    pytest.param({"norm": "pre", "tags": ("<2en>", "<2de>")}, id="two directions"),
+    pytest.param({"norm": "pre", "tags": ("<2en>", "<2de>")}, id="two directions", marks=pytest.mark.slow),
     pytest.param(
         {"positions": "rotary", "norm": "pre", "share_embeddings": False}, id="rotary", marks=pytest.mark.slow
     ),

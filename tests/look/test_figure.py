@@ -8,7 +8,7 @@ import pytest
 from regard.errors import UserError
 from regard.look.figure import one_head, shown, write_head
 from regard.look.fonts import families
-from regard.look.look import Look
+from regard.look.inspection import Look
 from regard.translate.translator import Translator
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"

@@ -15,24 +15,23 @@ import torch
 from regard.config.decode import DecodeConfig
 from regard.config.model import model_config
 from regard.config.special_tokens import BOS, EOS
-from regard.look.look import Look
+from regard.look.inspection import Look
 from regard.look.page import VIEWER, page
 from regard.model.build import build
 from regard.model.positions import sinusoids
 from regard.saved.folder import LoadedModel
-from regard.translate.translator import Translator
+from regard.translate.translator import Options, Translator
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 TEXT = "The old woman sees 12 apples in the garden. 할머니가 🙂 봅니다!"
-TABS = ("attention", "search", "next", "positions")
+TABS = ("attention", "search", "next", "positions", "walk")
 Open = Callable[..., "Page"]
 
 
 @pytest.fixture(scope="module")
 def seen(translator: Translator) -> Look:
-    translator.model.eval()  # which other tests share, and one may have left in training mode
     return translator.look(TEXT)
 
 
@@ -207,11 +206,61 @@ def test_saving(open_page: Open, seen: Look, tmp_path: Path) -> None:
     assert again.locator(".strands path").count() == shown.locator(".strands path").count()
     kept, given = (json.loads(one.text_content("#regard-look-data") or "") for one in (again, shown))
     assert kept == given
-    for tab in TABS[1:]:
+    for tab in TABS[1:-1]:
         shown.click(f"[data-value={tab}]")
         with shown.expect_download() as download:
             shown.click("[data-save=PNG]")
         assert Path(download.value.path()).stat().st_size > 1000
+
+
+def test_a_walk_through_one_sentence(open_page: Open, seen: Look) -> None:
+    sight = seen.sentences[0]
+    shown = open_page(seen.to_json())
+    shown.click("[data-value=walk]")
+    assert shown.locator(".chips li").count() == len(sight.source.tokens)
+    titles = []
+    for step in range(7):
+        titles.append(shown.text_content(".walk h3") or "")
+        assert shown.text_content(".turn output") == f"{step + 1} of 7"
+        if "Feed-forward" in titles[-1]:
+            assert sight.active_LS is not None
+            read = shown.eval_on_selector_all("[data-share]", "bars => bars.map((bar) => +bar.dataset.share)")
+            torch.testing.assert_close(torch.tensor(read), sight.active_LS.T.flatten(), atol=1e-3, rtol=0)
+        if "decoder looks" in titles[-1]:
+            shown.click(".walk .piece >> nth=1")
+            rows = shown.eval_on_selector_all(".strands path", "lines => lines.map((line) => +line.dataset.row)")
+            assert set(rows) == {1}
+        if "next token" in titles[-1]:
+            read = shown.eval_on_selector_all("[data-probability]", "all => all.map((bar) => +bar.dataset.probability)")
+            assert read == pytest.approx([value for _, value in sight.probable[1]], abs=1e-4)
+        if step < 6:
+            shown.click(".step:last-of-type")
+    assert len(set(titles)) == 7 and titles[0].startswith("1. The text")
+    assert shown.locator(".chips li").count() == len(sight.target.tokens)
+    assert shown.is_disabled(".step:last-of-type")
+    shown.click(".step:first-of-type")
+    assert shown.text_content(".walk h3") == titles[5]
+    told = json.loads(seen.to_json())
+    told["sentences"][0] |= {"attention": {}, "positions": None, "active": None}
+    bare = open_page(json.dumps(told))
+    bare.click("[data-value=walk]")
+    assert bare.text_content(".turn output") == "1 of 3"
+
+
+def test_a_tag_is_explained(open_page: Open, seen: Look) -> None:
+    assert open_page(seen.to_json()).locator(".note.tag").count() == 0
+    told = json.loads(seen.to_json())
+    told["sentences"][0]["source"]["tokens"][0] = told["sentences"][0]["source"]["words"][0] = "<2de>"
+    shown = open_page(json.dumps(told))
+    assert "“→ de” is a token before the text" in (shown.text_content(".note.tag") or "")
+    assert "<2de>" not in shown.locator("#regard-look").inner_text()
+
+
+def test_the_tree_is_as_high_as_the_beam_is_wide(open_page: Open, translator: Translator) -> None:
+    shown = open_page(translator.look(TEXT, Options(beam=3)).to_json())
+    shown.click("[data-value=search]")
+    assert shown.locator(".node.ended").count() > 1
+    assert shown.eval_on_selector(".tree", "tree => tree.height.baseVal.value") <= 3 * 46 + 4
 
 
 def test_by_keyboard_alone(open_page: Open, seen: Look) -> None:
@@ -251,7 +300,13 @@ def test_no_page_is_wider_than_the_screen(open_page: Open, seen: Look, width: in
 def test_korean(open_page: Open, seen: Look) -> None:
     shown = open_page(seen.to_json(), locale="ko-KR")
     assert shown.get_attribute("#regard-look", "lang") == "ko"
-    assert shown.locator("[role=tab]").all_text_contents() == ["어텐션", "빔 서치", "다음 토큰", "위치"]
+    assert shown.locator("[role=tab]").all_text_contents() == [
+        "어텐션",
+        "빔 서치",
+        "다음 토큰",
+        "위치",
+        "차근차근 보기",
+    ]
     assert "끝" in shown.locator(".token text").all_text_contents()
 
 

@@ -22,6 +22,7 @@ SMALL: dict[str, Any] = {
     "d_v": 10,
     "relative_distance": 3,
 }
+EXPERTS = {"experts": 5, "active_experts": 2, "d_ff": 12}
 POSITIONS = ("sinusoidal", "learned", "rotary", "relative", "none")
 CHOICES = {
     f"{positions} {norm} {score} {neighbours}": {**SMALL, **dict(zip(keys, choice, strict=True))}
@@ -35,6 +36,8 @@ CHOICES = {
     "attention dropout": {**SMALL, "attention_dropout": 0.5},
     "gelu": {**SMALL, "activation": "gelu"},
     "silu": {**SMALL, "activation": "silu"},
+    "experts": {**SMALL, **EXPERTS},
+    "one expert of two": {**SMALL, "experts": 2, "active_experts": 1, "norm": "pre"},
     "deep and shallow": {**SMALL, "encoder_layers": 3, "decoder_layers": 1},
 }
 LEAST: dict[str, Any] = {"vocabulary": 40, "encoder_layers": 2, "decoder_layers": 2, "d_model": 16}
@@ -46,6 +49,17 @@ CHOICES |= {
     f"{architecture} {number}": {**LEAST, "architecture": architecture, **more}
     for architecture, choices in {
         "recurrent": [{"encoder_layers": 3, "decoder_layers": 1}, {"source_vocabulary": 50, "tie_projection": False}],
+        "gnmt": [
+            {},
+            {"encoder_layers": 4, "decoder_layers": 3},
+            {"decoder_layers": 1, "source_vocabulary": 50},
+            EXPERTS,
+        ],
+        "deep-attention": [
+            {},
+            {"encoder_layers": 3, "decoder_layers": 1},
+            {"encoder_layers": 1, "source_vocabulary": 50},
+        ],
         "convolutional": [
             {},
             {"kernel": 1},
@@ -83,6 +97,8 @@ def model(request: pytest.FixtureRequest) -> Seq2Seq:
     for name, table_V in model.named_parameters():
         if name.startswith("next_word."):
             table_V[4::2] = 1.0  # words, as training would mark them
+        if name.endswith("gate_ED"):
+            table_V.normal_()  # at 0, where it starts, all experts are alike
     return model
 
 

@@ -153,6 +153,8 @@ def test_parameter_counts(name: str) -> None:
     c = config.model
     attention = c.d_model * c.heads * 2 * (c.d_k + c.d_v) + c.heads * (2 * c.d_k + c.d_v) + c.d_model
     feed_forward = 2 * c.d_model * c.d_ff + c.d_ff + c.d_model
+    if c.experts:
+        feed_forward = c.experts * (feed_forward + 2 * c.d_model)  # with the gate and its noise
     encoder = attention + feed_forward + 2 * 2 * c.d_model
     decoder = 2 * attention + feed_forward + 3 * 2 * c.d_model
     learned = 2 * c.max_length * c.d_model if c.positions == "learned" else 0

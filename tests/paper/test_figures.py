@@ -5,7 +5,14 @@ import torch
 
 from regard.paper.figures import draw_two_positions, masked_example, write_figures
 
-DRAWN = ["positions-alike-and-unlike", "positions-by-dimension", "positions-table", "causal-mask", "learning-rate"]
+DRAWN = [
+    "positions-alike-and-unlike",
+    "positions-by-dimension",
+    "positions-table",
+    "causal-mask",
+    "learning-rate",
+    "gradients",
+]
 
 
 def test_every_figure_is_written_as_svg_and_png(tmp_path: Path) -> None:

@@ -5,21 +5,14 @@ from pathlib import Path
 
 import pytest
 from tests.support.experiments import Watched, kill_at
+from tests.support.lineage import SET, run
 
 from regard.data.prepared import Prepared
 from regard.errors import UserError
 from regard.model.cost import cost
 from regard.paper.experiment import Figures, read_experiment, sample_of
-from regard.paper.lineage import Lineage, Moments, Outcomes, later_moments, run_lineage, sized, step_at
+from regard.paper.lineage import Lineage, Moments, later_moments, run_lineage, sized, step_at
 from regard.paper.lineage_report import as_markdown, fixed_context, write_lineage
-
-SHORT = {"steps": 6, "batch_tokens": 150, "warmup": 4, "checkpoint_every": 2, "log_every": 2}
-SET = {"model": {"d_model": 32}, "train": {**SHORT, "average_last": 1, "keep_last": 1}}
-SOME = Lineage(models=("tiny", "rnn", "lstm-attention", "feedforward"), set=SET)
-
-
-def run(data: Prepared, out: Path, watched: Watched, *wanted: str, fresh: bool = False) -> Outcomes:
-    return run_lineage(SOME, wanted, data, out, sample_of(data), watched, watched.warn, fresh=fresh)
 
 
 def test_all_models_are_as_large_as_the_first(data: Prepared) -> None:
@@ -103,12 +96,13 @@ CODE = """
 import sys
 from pathlib import Path
 from tests.support.experiments import Watched
-from tests.paper.test_lineage import run
+from tests.support.lineage import run
 from regard.data.prepared import Prepared
 run(Prepared.open(sys.argv[1]), Path(sys.argv[2]), Watched(), "rnn")
 """
 
 
+@pytest.mark.slow
 def test_killed_inside_a_model(digits: Path, data: Prepared, tmp_path: Path) -> None:
     kill_at(tmp_path / "rnn/checkpoints/step-00000002", CODE, str(digits), str(tmp_path))
     outcomes = run(data, tmp_path, Watched(), "rnn")

@@ -8,7 +8,7 @@ import pytest
 from regard.config.presets import paper_figures
 from regard.paper.experiment import read_experiment
 from regard.paper.published import published
-from regard.paper.table3 import Table3, rows_at
+from regard.paper.table3.plan import Table3, rows_at
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_table3(sections: dict[int, list[dict[str, str]]]) -> None:
         assert (paper.ppl, paper.bleu, paper.parameters) == tuple(
             number(theirs[head]) for head in ("PPL", "BLEU", "params (M)")
         )
-        config = configs[name]
+        config = configs[f"{name}-seed1"]
         for head, key in sizes.items():
             if theirs[head].isdigit():
                 assert getattr(config.model, key) == int(theirs[head]), name
@@ -58,7 +58,7 @@ def test_table3(sections: dict[int, list[dict[str, str]]]) -> None:
             assert config.model.dropout == float(theirs["dropout"])
         if theirs["smoothing"]:
             assert config.train.label_smoothing == float(theirs["smoothing"])
-    assert configs["E"].model.positions == "learned"
+    assert configs["E-seed1"].model.positions == "learned"
 
 
 def test_table4(sections: dict[int, list[dict[str, str]]]) -> None:

@@ -58,8 +58,10 @@ def test_what_can_not_be_is_told(make: Make) -> None:
 
 
 def test_covered() -> None:
-    assert covered((), ((4, 5),)) == 0
-    assert covered((9, 4), ((4, 5),)) == 1
-    assert covered((9, 4, 5, 9), ((4, 5),)) == 2
-    assert covered((4, 4), ((4, 4, 5), (4,))) == 3
-    assert covered((4, 9), ((4, 5),)) == 0
+    assert covered((), (((4, 5),),)) == 0
+    assert covered((9, 4), (((4, 5),),)) == 1
+    assert covered((9, 4, 5, 9), (((4, 5),),)) == 2
+    assert covered((4, 4), (((4, 4, 5),), ((4,),))) == 3
+    assert covered((4, 9), (((4, 5),),)) == 0
+    assert covered((9, 7), (((4, 5), (7,)), ((8,),))) == 2, "one of two alternatives, counted as the longer"
+    assert covered((9, 4), (((4, 5), (7,)), ((8,),))) == 1

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 
 from regard.engines.engine import Engine, Progress, Request, quiet
 from regard.search.hypothesis import Hypothesis
-from regard.serve.keys import Keys
+from regard.serve.limits.keys import Keys
 from regard.serve.run import Server, bound, server
 from regard.serve.settings import Settings
 from regard.serve.state import AppState
@@ -94,8 +94,14 @@ def multipart(fields: Mapping[str, Any], files: Mapping[str, tuple[str, bytes]])
 
 
 @contextmanager
-def running(*models: str, keys: Keys | None = None, **settings: Any) -> Iterator[Running]:
-    state = AppState(models, Settings(**{"rate": 0, **settings}), keys)
+def running(
+    *models: str,
+    keys: Keys | None = None,
+    memory: Path | None = None,
+    glossaries: Sequence[str] = (),
+    **settings: Any,
+) -> Iterator[Running]:
+    state = AppState(models, Settings(**{"rate": 0, **settings}), keys, memory=memory, glossaries=glossaries)
     listener = bound("127.0.0.1", 0)
     own = server(state, listener, "127.0.0.1")
     thread = threading.Thread(target=own.run, kwargs={"sockets": [listener]})

@@ -125,6 +125,12 @@ def test_any_json(server: Process, path: str, given: Any) -> None:
     any_json(server, path, given)
 
 
+@pytest.mark.parametrize("path", PATHS)
+def test_a_name_that_is_no_unicode(server: Process, path: str) -> None:
+    """The error repeats it."""
+    assert sent(server, head("POST", path, JSON), b'{"\\ud800": 1}') == 400
+
+
 @pytest.mark.slow
 @tries(2000)
 @given(st.sampled_from(PATHS), st.one_of(fields, values))

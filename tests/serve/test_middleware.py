@@ -51,7 +51,7 @@ def test_a_body_of_the_largest_size(served: Running) -> None:
 def test_a_file_may_be_larger_but_not_any_size(served: Running) -> None:
     fields = {"source": "en", "target": "en"}
     assert served.post_multipart("/translate_file", fields, {"file": ("a.txt", SPACE)}).status == 200
-    assert served.post_multipart("/translate_file", fields, {"file": ("a.txt", SPACE * 8)}).status == 413
+    assert served.post_multipart("/translate_file", fields, {"file": ("a.txt", SPACE * 32)}).status == 413
     two = multipart(fields, {"file": ("a.txt", b"x"), "other": ("b.txt", b"x")})
     assert served.ask("POST", "/translate_file", two, **{"Content-Type": MULTIPART}).status == 400
 

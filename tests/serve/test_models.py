@@ -8,7 +8,7 @@ from tests.support.saving import save_built
 from regard.config.run import Config
 from regard.errors import UserError
 from regard.saved.folder import LoadedModel
-from regard.serve.languages import name, pattern, served
+from regard.serve.api.languages import name, pattern, served
 from regard.serve.metrics import Metrics
 from regard.serve.models import Models
 from regard.text.subwords import Subwords

@@ -1,6 +1,8 @@
 """The page in Chromium, from a real server."""
 
+import io
 import json
+import math
 import re
 import subprocess
 import sys
@@ -9,16 +11,18 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import docx
 import pytest
 import torch
+from tests.serve.api.test_look import once
 from tests.serve.running import Running, gated, running
-from tests.serve.test_look import once
 from tests.serve.test_steady import LINES, until
 
 from regard.look.page import VIEWER
 from regard.serve.assets import PAGE
-from regard.serve.keys import new_key, read_keys
+from regard.serve.limits.keys import new_key, read_keys
 from regard.translate.load import load
+from regard.translate.next_words import next_words
 from regard.translate.translator import Options, Translator
 
 if TYPE_CHECKING:
@@ -237,29 +241,129 @@ def test_a_long_text_leaves_the_rest_in_sight(open_page: Open) -> None:
     assert heights[0] == heights[1] > 900
 
 
-def test_alternatives_with_scores(open_page: Open, translator: Translator) -> None:
+def test_alternatives_beside_the_translation(open_page: Open, translator: Translator) -> None:
+    """The best is not repeated, words that it lacks are marked, and a bar is the probability beside the best's."""
     shown = open_page()
     write(shown, TEXT, translator.translate(TEXT))
     best, found = (translator.window([TEXT], Options(n_best=n_best))[0] for n_best in (1, 4))
-    others = [(text, score) for text, score in once(found) if text != best.text]
-    wanted = {best.text: best.score, **dict(others[:3])}
+    wanted = [(text, score) for text, score in once(found) if text != best.text][:3]
     expect(shown.locator(".others li")).to_have_count(len(wanted))
-    figures = (text.split()[1].replace("−", "-") for text in shown.locator(".others .figures").all_text_contents())
-    read = dict(zip(shown.locator(".others .text").all_text_contents(), map(float, figures), strict=True))
-    assert read == pytest.approx(wanted, abs=6e-4)
-    assert list(read) == list(wanted) and len(wanted) > 1
+    assert shown.locator(".others .text").all_text_contents() == [text for text, _ in wanted] != []
+    bars = shown.locator(".bar span").evaluate_all("bars => bars.map((bar) => parseFloat(bar.style.inlineSize))")
+    assert bars == pytest.approx([100 * min(1, math.exp(score - best.score)) for _, score in wanted], abs=0.2)
+    for item, (text, _) in zip(shown.locator(".others li").all(), wanted, strict=True):
+        marked = item.locator("mark").all_text_contents()
+        assert {word for word in text.split() if word not in best.text.split()} <= set(marked) < {*text.split(), ""}
+
+
+def test_what_is_shown_of_the_text_before_is_marked(
+    open_page: Open, folders: dict[str, str], translator: Translator
+) -> None:
+    with running(folders["en-de"]) as server:
+        shown = open_page(server=server)
+        write(shown, LINES[3], translator.translate(LINES[3]))
+        shown.click("#tab-inside")
+        expect(shown.locator(".thumbnail").first).to_be_visible()
+        with gated(server, folders["en-de"]) as gate:
+            shown.fill("#text", LINES[4])
+            expect(shown.locator("#panel.stale")).to_have_count(1)
+            until(lambda: gate.entered == 1)
+            shown.click("#tab-others")
+            shown.click("#tab-inside")
+            expect(shown.locator("#panel.stale .thumbnail").first).to_be_visible()
+            label = shown.evaluate("getComputedStyle(document.getElementById('panel'), '::before').content")
+            assert "Of the text before" in shown.evaluate("document.getElementById('panel').dataset.stale")
+            assert label != "none"
+            gate.gate.set()
+            expect(shown.locator("#translation")).to_have_value(translator.translate(LINES[4]))
+            expect(shown.locator("#panel.stale")).to_have_count(0)
+
+
+def test_another_word(open_page: Open, translator: Translator) -> None:
+    """By click or by Enter; what follows is searched again, and it can be undone."""
+    shown = open_page()
+    best = translator.translate(TEXT)
+    write(shown, TEXT, best)
+    point(shown, "answer", 1)
+    box = shown.locator("#answer [data-word='1']").bounding_box()
+    assert box is not None
+    shown.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    items = shown.locator(".words-menu [role=menuitem]")
+    expect(items.first).to_be_visible()
+    beginning = best.split()[0]
+    wanted = [one for one in next_words(translator, TEXT, beginning) if one.word != best.split()[1]]
+    assert items.locator("bdi").all_text_contents() == [one.word for one in wanted] != []
+    items.last.click()
+    expect(shown.locator("#translation")).to_have_value(wanted[-1].text)
+    expect(shown.locator("#remark")).to_have_text("With a word that you chose.")
+    shown.click("#undo")
+    expect(shown.locator("#translation")).to_have_value(best)
+    expect(shown.locator("#undo")).to_be_hidden()
+    shown.focus("#translation")
+    shown.keyboard.press("ArrowRight")
+    shown.keyboard.press("Enter")
+    expect(items.first).to_be_focused()
+    shown.keyboard.press("Escape")
+    expect(shown.locator(".words-menu")).to_have_count(0)
+    assert shown.evaluate("document.activeElement.id") == "translation"
+
+
+def test_a_correction_takes_effect(
+    open_page: Open, folders: dict[str, str], translator: Translator, tmp_path: Path
+) -> None:
+    best, better = translator.translate(TEXT), "Die alte Frau sieht 12 Äpfel. 🙂"
+    with running(folders["en-de"], memory=tmp_path / "work.db") as server:
+        shown = open_page(server=server)
+        expect(shown.locator("#correct")).to_be_hidden()
+        write(shown, TEXT, best)
+        shown.click("#correct")
+        shown.fill("#translation", "no")
+        shown.keyboard.press("Escape")
+        expect(shown.locator("#translation")).to_have_value(best)
+        shown.click("#correct")
+        shown.fill("#translation", better)
+        shown.click("#save")
+        expect(shown.locator("#remark")).to_have_text("Saved: this text is answered so from now on.")
+        assert server.post("/translate", {"q": TEXT, "source": "en", "target": "de"}).json["translatedText"] == better
+        again = open_page(server=server)
+        write(again, TEXT, better)
+        expect(again.locator("#remark")).to_have_text("As it was corrected.")
+    shown = open_page()
+    write(shown, TEXT, best)
+    expect(shown.locator("#correct")).to_be_hidden()
+
+
+def test_examples_and_what_the_model_is_good_for(open_page: Open) -> None:
+    with running("en-de") as server:
+        shown = open_page(server=server)
+        expect(shown.locator(".examples button")).to_have_count(3)
+        good_for = "The model here: A small Transformer for everyday sentences."
+        expect(shown.locator("#welcome .note")).to_have_text(good_for)
+        shown.select_option("#source", "de")
+        shown.select_option("#target", "en")
+        expect(shown.locator(".examples button").first).to_have_text("Wo ist der Bahnhof?")
+        shown.locator(".examples button").first.click()
+        expect(shown.locator("#translation")).to_have_value("Where is the station?")
+        expect(shown.locator("#welcome")).to_be_hidden()
+
+
+def test_one_taps_where_there_is_no_pointer(open_page: Open, translator: Translator) -> None:
+    shown = open_page(has_touch=True, is_mobile=True, **PHONE)
+    write(shown, TEXT, translator.translate(TEXT))
+    expect(shown.locator("#panel .note")).to_contain_text("Tap a word")
 
 
 def test_files(open_page: Open, served: Running, folders: dict[str, str]) -> None:
     """Chosen or dropped: with progress, and a link in the end."""
     content = f"{LINES[8]}\n\n{LINES[9]} 🙂\n"
+    others = set(served.state.downloads._files)  # what other tests left on the server that all of them share
     shown = open_page()
     with gated(served, folders["en-de"]) as gate:
         with shown.expect_file_chooser() as chooser:
             shown.click("#choose")
         chooser.value.set_files({"name": "a.txt", "mimeType": "text/plain", "buffer": content.encode()})
         expect(shown.locator("#files .state")).to_have_text("Translating")
-        assert shown.get_attribute("#files progress", "value") is None, "nobody knows how long it takes"
+        assert shown.get_attribute("#files progress", "value") is None, "nothing is translated yet"
         assert shown.get_attribute("#files progress", "aria-label") == "a.txt"
         drop(shown, "b.md", f"# {LINES[8]}\n")
         drop(shown, "c.txt", "called off")
@@ -275,6 +379,69 @@ def test_files(open_page: Open, served: Running, folders: dict[str, str]) -> Non
     assert Path(download.value.path()).read_text(encoding="utf-8") == translated
     drop(shown, "photo.png", "…")
     expect(shown.locator("#files .bad")).to_contain_text("can't be translated; give one of .htm .html")
+    assert set(served.state.downloads._files) <= others, "the page has its own"
+
+
+def word(*paragraphs: str) -> bytes:
+    document, out = docx.Document(), io.BytesIO()
+    for text in paragraphs:
+        document.add_paragraph(text)
+    document.save(out)
+    return out.getvalue()
+
+
+def test_an_office_document_by_keyboard(open_page: Open, folders: dict[str, str]) -> None:
+    """Chosen with the keyboard, with progress, and downloaded with the keyboard, in Korean."""
+    model = folders["en-de"]
+    with running(model) as server:
+        shown = open_page(server=server, locale="ko")
+        expect(shown.locator("#file")).to_have_attribute("accept", re.compile(r"\.docx"))
+        with gated(server, model):
+            shown.locator("#choose").focus()
+            expect(shown.locator("#choose")).to_be_focused()
+            with shown.expect_file_chooser() as chooser:
+                shown.keyboard.press("Enter")
+            content = word(LINES[8], LINES[9])
+            chooser.value.set_files({"name": "보고서.docx", "mimeType": "application/zip", "buffer": content})
+            until(lambda: any(job.status == "translating" for job in server.state.jobs._jobs.values()))
+            (job,) = server.state.jobs._jobs.values()
+            job.progress = 0.4
+            expect(shown.locator("#files progress")).to_have_js_property("value", 0.4)
+            expect(shown.locator("#files .state")).to_have_text("번역하는 중")
+            shown.focus("#files button")
+        link = shown.locator("#files a")
+        expect(link).to_have_text("내려받기")
+        expect(link).to_be_focused()
+        with shown.expect_download() as download:
+            shown.keyboard.press("Enter")
+    assert download.value.suggested_filename == "보고서.de.docx"
+    document = docx.Document(str(download.value.path()))
+    assert [one.text for one in document.paragraphs] == load(model).translate([LINES[8], LINES[9]])
+
+
+def test_a_file_that_cannot_be_read_is_told_in_a_sentence(open_page: Open) -> None:
+    shown = open_page(locale="ko")
+    shown.evaluate(DRAG, ["drop", "a.docx", "no document"])
+    expect(shown.locator("#files .bad")).to_have_text(re.compile(r"^문제가 생겼습니다. a.docx: is not a whole file"))
+    shown.evaluate(DRAG, ["drop", "a.txt", "x" * (4 << 20)])
+    expect(shown.locator("#files .bad >> nth=1")).to_have_text("내용이 너무 깁니다.")
+
+
+def test_a_file_called_off_is_not_translated(open_page: Open, folders: dict[str, str]) -> None:
+    model = folders["en-de"]
+    with running(model) as server, gated(server, model) as gate:
+        shown = open_page(server=server)
+        drop(shown, "a.txt", LINES[8])
+        until(lambda: gate.entered == 1)
+        expect(shown.locator("#files .state")).to_have_text("Translating")
+        shown.click("#files button")
+        until(lambda: not server.state.jobs._jobs)
+        drop(shown, "b.txt", LINES[9])
+        until(lambda: len(server.state.jobs._jobs) == 1)
+        expect(shown.locator("#files .state")).to_have_text("Translating")
+        shown.goto("about:blank")
+        until(lambda: not server.state.jobs._jobs)
+        gate.gate.set()
 
 
 DRAG = """([kind, name, content]) => {
@@ -423,7 +590,7 @@ def test_english_and_korean(open_page: Open, translator: Translator) -> None:
     assert shown.get_attribute("html", "lang") == "ko"
     assert shown.locator("#source option").all_text_contents() == ["언어 감지", "독일어", "영어"]
     write(shown, TEXT, translator.translate(TEXT))
-    expect(shown.locator(".others .figures").first).to_contain_text("점수")
+    expect(shown.locator("#panel .note")).to_contain_text("다른 단어")
     shown.click("#tab-inside")
     expect(shown.locator("#panel [data-value=attention]")).to_have_text("어텐션")
     shown.click("#speak")
@@ -529,9 +696,10 @@ def test_all_views_and_saving_under_the_strict_policy(
     shown = open_page()
     write(shown, TEXT, translator.translate(TEXT))
     shown.click("#tab-inside")
-    for tab, drawn in (("search", ".tree"), ("next", ".bars"), ("positions", ".heat"), ("attention", ".lines")):
+    drawn = {"search": ".tree", "next": ".bars", "positions": ".heat", "walk": ".chips", "attention": ".lines"}
+    for tab, selector in drawn.items():
         shown.click(f"[data-value={tab}]")
-        expect(shown.locator(f"#panel {drawn}")).to_be_visible()
+        expect(shown.locator(f"#panel {selector}")).to_be_visible()
     shown.click('[aria-label="Decoder, layer 2, head 1"]')
     shown.click("#tab-others")
     shown.click("#tab-inside")

@@ -2,13 +2,17 @@
 
 import json
 import os
+import shutil
 import signal
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from tests.serve.running import MULTIPART, Answer, ask, multipart, process
 from tests.support.models import sentences
+
+from regard.translate.load import load
 
 
 def translate(port: int, text: str | list[str]) -> Answer:
@@ -72,3 +76,28 @@ def test_killed_it_leaves_nothing_on_the_disk(
         server.popen.send_signal(signal.SIGKILL)
         server.popen.wait()
     assert not [path for path in temporary.rglob("*") if path.is_file()], "torch may leave an empty folder"
+
+
+def test_sighup_takes_the_new_model_in_place(folders: dict[str, str], tmp_path: Path) -> None:
+    """Where another model stands, it answers after SIGHUP; if there is none, the old one stays."""
+    model, log = tmp_path / "model", tmp_path / "log"
+    shutil.copytree(folders["en-de"], model)
+    text = "The old woman sees apples."
+    with process(log, "--model", f"en-de={model}", "--port", "0") as server:
+        before = translate(server.port, text).json["translatedText"]
+        model.rename(tmp_path / "old")
+        server.popen.send_signal(signal.SIGHUP)
+        wait_for(log, "not reloaded: ")
+        assert translate(server.port, text).json["translatedText"] == before
+        shutil.copytree(folders["de-en"], model)
+        server.popen.send_signal(signal.SIGHUP)
+        wait_for(log, " reloaded the models")
+        wanted = load(folders["de-en"]).translate(text)
+        assert translate(server.port, text).json["translatedText"] == wanted != before
+
+
+def wait_for(log: Path, words: str) -> None:
+    until = time.monotonic() + 60
+    while words not in log.read_text():
+        assert time.monotonic() < until, log.read_text()
+        time.sleep(0.02)

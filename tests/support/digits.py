@@ -55,6 +55,7 @@ def config() -> Config:
         model=model_config(encoder_layers=1, decoder_layers=1, d_model=16, d_ff=32, heads=2, dropout=0.1),
         train=TrainConfig(
             steps=12, batch_tokens=150, checkpoint_every=4, log_every=3, average_last=2, keep_last=2,
+            final="mean",
             schedule="inverse-sqrt", warmup=5, peak_rate=0.01,
         ),
         decode=DecodeConfig(beam=3),

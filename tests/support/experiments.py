@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.train.loop import Observer, Silence
+from regard.train.log import Observer, Silence
 
 TABLE = """
 rows = ["base", "A-1", "D-drop0"]
@@ -20,17 +20,18 @@ seeds = [1, 2]
 [set]
 train = { average_last = 1, keep_last = 1 }
 
-[scales.tiny.divide]
-model = { encoder_layers = 6, decoder_layers = 6, d_model = 32, d_ff = 64, d_k = 32, d_v = 32 }
-train = { steps = 12500 }
-
 [scales.tiny.set]
-train = { batch_tokens = 150, warmup = 4, checkpoint_every = 2, log_every = 2 }
+model = { encoder_layers = 1, decoder_layers = 1, d_model = 16, d_ff = 32, heads = 2 }
+train = { steps = 8, batch_tokens = 150, warmup = 4, checkpoint_every = 2, log_every = 2 }
+
+[scales.tiny.rows]
+A-1.model = { heads = 1, d_k = 16, d_v = 16 }
 
 [[findings]]
-group = "A"
-says = "a single head is worse than eight"
-expect = [{ row = "A-1", ppl = "higher", bleu = "lower" }]
+row = "A-1"
+says = "a single head is worse than several"
+ppl = "higher"
+bleu = "lower"
 """
 
 

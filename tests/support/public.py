@@ -12,8 +12,8 @@ import pytest
 from tests.support.server import Server, running
 
 from regard.config.checked import check
-from regard.data import corpora
-from regard.data.corpora import Catalogue
+from regard.data.public import corpora
+from regard.data.public.corpora import Catalogue
 
 GERMAN = [f"Satz {number} ist schön ü🎉.\n" for number in range(50)]
 ENGLISH = [f"Sentence {number} is nice.\n" for number in range(50)]

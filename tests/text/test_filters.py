@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from tests.text.conftest import any_text
+from tests.support.texts import any_text
 
 from regard.config.data import FilterConfig
 from regard.text import filters

@@ -3,10 +3,11 @@
 import io
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
-from tests.text.conftest import HOSTILE
+from tests.support.texts import HOSTILE
 
 from regard.config.special_tokens import UNK
 from regard.errors import UserError
@@ -21,7 +22,13 @@ TAGS = ["<2kor>"]
 
 def trained(sentences: list[str], **settings: object) -> bytes:
     writer = io.BytesIO()
-    options = {"model_type": "unigram", "vocab_size": 300, "minloglevel": 5, "hard_vocab_limit": False, **settings}
+    options: dict[str, Any] = {
+        "model_type": "unigram",
+        "vocab_size": 300,
+        "minloglevel": 5,
+        "hard_vocab_limit": False,
+        **settings,
+    }
     SentencePieceTrainer.Train(sentence_iterator=iter(sentences), model_writer=writer, **options)
     return writer.getvalue()
 

@@ -13,7 +13,7 @@ from regard.text.trees import WORD, Tree, cleaned, read_trees, tags, walk, words
 
 CAT = "(S (NP (DT The) (NN cat)) (VP (VBD sat)))"
 SYMBOLS = "(S (NP DT NN )NP (VP VBD )VP )S"
-DEEP = 100_000
+DEEP = 20_000
 
 
 def tree(text: str) -> Tree:

@@ -6,7 +6,7 @@ import unicodedata
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.text.conftest import any_text
+from tests.support.texts import any_text
 
 from regard.text.normalise import _HIDDEN_MARKS, _STRIDE, JOINER, LONGEST_RUN, Form, normalise
 

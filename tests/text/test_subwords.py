@@ -10,17 +10,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sentencepiece import SentencePieceProcessor
-from tests.text.conftest import HOSTILE, SIZE, TAGS, any_text
+from tests.support.texts import HOSTILE, SIZE, TAGS, any_text
 
 from regard.config.special_tokens import BOS, EOS, PAD, UNK
 from regard.errors import UserError
 from regard.text import subword_file
 from regard.text.normalise import normalise
-from regard.text.subword_file import BYTE, CONTROL, NORMAL, UNKNOWN
-from regard.text.subwords import Kind, Subwords
+from regard.text.subword_file import BYTE, CONTROL, NORMAL, UNKNOWN, SubwordKind
+from regard.text.subwords import Subwords
 
 FIRST_BYTE = 4 + len(TAGS)
-KINDS: tuple[Kind, ...] = ("bpe", "unigram")
+KINDS: tuple[SubwordKind, ...] = ("bpe", "unigram")
 shared = settings(
     deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
@@ -132,7 +132,7 @@ def test_tags_are_new_and_different() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_training_is_deterministic_and_silent(
-    kind: Kind, sentences: list[str], capfd: pytest.CaptureFixture[str]
+    kind: SubwordKind, sentences: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
     first, second = (Subwords.train(iter(sentences), 420, kind=kind).content for _ in range(2))
     assert first == second
@@ -144,7 +144,7 @@ def test_bpe_does_not_depend_on_threads(sentences: list[str]) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_size_too_large_names_the_largest(kind: Kind, sentences: list[str]) -> None:
+def test_a_size_too_large_names_the_largest(kind: SubwordKind, sentences: list[str]) -> None:
     with pytest.raises(UserError, match="too small for a vocabulary of 50,000") as failure:
         Subwords.train(sentences[:30], 50_000, kind=kind)
     found = re.search(r"ask for ([\d,]+) or fewer", str(failure.value))
@@ -156,7 +156,7 @@ def test_a_size_too_large_names_the_largest(kind: Kind, sentences: list[str]) ->
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_size_too_small_names_the_smallest(kind: Kind, sentences: list[str]) -> None:
+def test_a_size_too_small_names_the_smallest(kind: SubwordKind, sentences: list[str]) -> None:
     with pytest.raises(UserError, match="no room for the letters") as failure:
         Subwords.train(sentences, 270, kind=kind)
     found = re.search(r"ask for ([\d,]+) or more", str(failure.value))
@@ -183,7 +183,7 @@ def test_what_goes_wrong_in_the_sentences_comes_out(error: BaseException) -> Non
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_signs_that_mean_something_are_not_learned(kind: Kind, sentences: list[str]) -> None:
+def test_signs_that_mean_something_are_not_learned(kind: SubwordKind, sentences: list[str]) -> None:
     spoiled = [f"▁a▁ ▅ \ufdd0\0\t\ud800 <2de><s><0x41>{text}" for text in sentences] + ["▁" * 50, "▅" * 50] * 50
     model = Subwords.train(spoiled, 450, kind=kind, tags=TAGS)
     for piece in model.pieces(range(FIRST_BYTE + 256, model.size)):
@@ -193,7 +193,7 @@ def test_signs_that_mean_something_are_not_learned(kind: Kind, sentences: list[s
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_word_of_any_length_can_be_learned_from(kind: Kind, sentences: list[str]) -> None:
+def test_a_word_of_any_length_can_be_learned_from(kind: SubwordKind, sentences: list[str]) -> None:
     model = Subwords.train([*sentences, "가" * 70_000], 420, kind=kind)  # aborts sentencepiece's own BPE trainer
     assert model.size == 420
 

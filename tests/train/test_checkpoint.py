@@ -16,7 +16,7 @@ from regard.errors import Failed, UserError
 from regard.files import sha256
 from regard.saved.saved_model import SavedModel
 from regard.train import checkpoint
-from regard.train.checkpoint import Progress
+from regard.train.progress import RunProgress
 
 CONFIG = Config()
 SAVED = SavedModel.of_run(CONFIG, {"subwords.model": b"x"}, ("en", "ko"), "NFC")
@@ -25,7 +25,7 @@ SAVED = SavedModel.of_run(CONFIG, {"subwords.model": b"x"}, ("en", "ko"), "NFC")
 def put(folder: Path, step: int, **values: Any) -> dict[str, torch.Tensor]:
     weights = {"a": torch.full((3,), float(step)), "b": torch.randn(2, 2)}
     tensors = {"exp_avg.a": torch.randn(3)}
-    checkpoint.save(folder, Progress(step=step, **values), weights, tensors, SAVED, CONFIG)
+    checkpoint.save(folder, RunProgress(step=step, **values), weights, tensors, SAVED, CONFIG)
     return {**weights, **tensors}
 
 
@@ -41,7 +41,7 @@ def test_comes_back_as_it_was(tmp_path: Path) -> None:
     values = {"position": Position(3, 0, 9), "best_loss": 0.1 + 0.2, "window": {"loss": 1 / 3}, "tokens": 10**12}
     tensors = put(tmp_path, 7, **values)
     found = checkpoint.newest(tmp_path, fail)
-    assert found is not None and found.progress == Progress(step=7, **values)
+    assert found is not None and found.progress == RunProgress(step=7, **values)
     assert all(torch.equal(tensor, tensors[name]) for name, tensor in {**found.weights, **found.tensors}.items())
 
 
@@ -189,7 +189,7 @@ def test_mean_and_the_regular_ones(tmp_path: Path) -> None:
 def test_a_mean_is_summed_in_float64(tmp_path: Path) -> None:
     """In float32, 2^24 + 1 is 2^24."""
     for step, value in enumerate((2.0**24, 1.0, 1.0), 1):
-        checkpoint.save(tmp_path, Progress(step=step), {"a": torch.tensor([value])}, {}, SAVED, CONFIG)
+        checkpoint.save(tmp_path, RunProgress(step=step), {"a": torch.tensor([value])}, {}, SAVED, CONFIG)
     weights, _ = checkpoint.mean(tmp_path, [1, 2, 3], fail)
     assert weights["a"].item() == (2**24 + 2) / 3
 

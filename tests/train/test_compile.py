@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.train.test_step import ALONE, steps
+from tests.support.training import ALONE, steps
 from torch import Tensor
 
 from regard.config.run import Config
@@ -43,9 +43,9 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> tuple[list[dict[str, Any]], lis
     def compile_(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
         asked.append(options)
 
-        def called(source: Tensor, target: Tensor) -> Any:
+        def called(source: Tensor, target: Tensor, weight: Tensor | None = None) -> Any:
             calls.append(source.shape)
-            return function(source, target)
+            return function(source, target, weight)
 
         return called
 

@@ -1,12 +1,10 @@
 """Two gloo processes do what one does with accumulation, and their checkpoints load in either."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
+from tests.support.training import CODE, losses, torchrun, with_train
 from torch import nn
 
 from regard.config.run import Config
@@ -19,34 +17,6 @@ from regard.train.log import records
 from regard.train.loop import train
 from regard.train.run import settle
 from regard.train.step import Objective, Trainer
-
-CODE = """
-import json, sys
-from pathlib import Path
-from regard.config.run import Config
-from regard.data.prepared import Prepared
-from regard.train.loop import train
-train(Config.model_validate_json(sys.argv[1]), Prepared.open(Path(sys.argv[2])), Path(sys.argv[3]))
-"""
-
-
-def torchrun(
-    config: Config, digits: Path, out: Path, *, code: str = CODE, restarts: int = 0
-) -> subprocess.CompletedProcess[str]:
-    script = out.parent / f"{out.name}.py"
-    script.write_text(code)
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    command += ["--max-restarts", str(restarts), str(script), config.model_dump_json(), str(digits), str(out)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
-
-
-def with_train(config: Config, **values: object) -> Config:
-    return config.model_copy(update={"train": config.train.model_copy(update=values)})
-
-
-def losses(run: Path) -> list[float]:
-    return [record["loss"] for record in records(run / "log.jsonl") if record["event"] in ("train", "validation")]
 
 
 @pytest.fixture
@@ -82,6 +52,7 @@ dist.destroy_process_group = destroy
 """
 
 
+@pytest.mark.slow
 def test_no_thread_outlives_the_group_of_a_run_that_was_stopped(fifty: Config, digits: Path, tmp_path: Path) -> None:
     stopped = """
 import os, signal, regard.train.loop as loop
@@ -115,6 +86,7 @@ def test_two_processes_equal_one_that_accumulates(
     assert losses(tmp_path / "two")[-1] == pytest.approx(losses(alone)[-1], abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sharding", ["ddp", "fsdp"])
 def test_two_processes_equal_one_that_computes_by_parts(
     fifty: Config, data: Prepared, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sharding: str
@@ -151,6 +123,7 @@ train(Config""",
 ).replace("Path(sys.argv[3]))", "Path(sys.argv[3]), observer=Dies())")
 
 
+@pytest.mark.slow
 def test_a_lost_worker_ends_the_run_and_a_restart_goes_on(
     fifty: Config, alone: Path, digits: Path, tmp_path: Path
 ) -> None:
@@ -185,12 +158,13 @@ NOT_FINITE = """
 from regard.train.step import Trainer
 plain = Trainer._gradients
 def broken(self, step, number):
-    loss, nll = plain(self, step, number)
-    return (float("nan"), nll) if number == 2 else (loss, nll)
+    loss, nll, reward = plain(self, step, number)
+    return (float("nan"), nll, reward) if number == 2 else (loss, nll, reward)
 Trainer._gradients = broken
 """
 
 
+@pytest.mark.slow
 def test_a_skipped_step_is_logged_with_the_pairs_of_all_processes(
     fifty: Config, digits: Path, data: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,9 +173,9 @@ def test_a_skipped_step_is_logged_with_the_pairs_of_all_processes(
     assert done.returncode == 0, done.stderr
     plain = Trainer._gradients
 
-    def broken(self: Trainer, step: Step, number: int) -> tuple[float, float]:
-        loss, nll = plain(self, step, number)
-        return (float("nan"), nll) if number == 2 else (loss, nll)
+    def broken(self: Trainer, step: Step, number: int) -> tuple[float, float, float]:
+        loss, nll, reward = plain(self, step, number)
+        return (float("nan"), nll, reward) if number == 2 else (loss, nll, reward)
 
     monkeypatch.setattr(Trainer, "_gradients", broken)
     train(with_train(config, accumulate=2), data, tmp_path / "alone")

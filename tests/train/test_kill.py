@@ -119,7 +119,7 @@ for writing in ("checkpoints", "the model"):
 # A run that was stopped at a regular step owes its validation, and writes that step's checkpoint again when it goes on.
 A_STEP_AGAIN = """
 from regard.errors import Interrupted
-from regard.train.loop import Silence
+from regard.train.log import Silence
 
 class Stopping(Silence):
     def step(self, number, update):
@@ -157,11 +157,12 @@ train(config, data, out, observer=Telling())
 
 
 def without_clock(run: Path) -> list[Record]:
-    hidden = {"tokens_per_second", "seconds", "memory_mb"}
+    hidden = {"tokens_per_second", "seconds", "cpu_seconds", "pauses", "memory_mb"}
     kept = [record for record in records(run / "log.jsonl") if record["event"] in ("train", "validation")]
     return [{key: value for key, value in record.items() if key not in hidden} for record in kept]
 
 
+@pytest.mark.slow
 def test_killed_at_every_moment_of_saving(digits: Path, config: Config, data: Prepared, tmp_path: Path) -> None:
     settings = {"steps": 20, "checkpoint_every": 1, "log_every": 1, "keep_last": 1, "average_last": 2}
     config = settle(config.model_copy(update={"train": config.train.model_copy(update=settings)}), data)

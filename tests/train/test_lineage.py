@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.train.test_distributed import losses, torchrun, with_train
+from tests.support.training import losses, torchrun, with_train
 from torch import Tensor
 
 from regard.config.model import model_config
@@ -15,10 +15,11 @@ from regard.data.prepared import Prepared
 from regard.model.build import build
 from regard.model.seq2seq import Seq2Seq
 from regard.train.loop import train
-from regard.train.loss import smoothed_cross_entropy
+from regard.train.objective.loss import smoothed_cross_entropy
 from regard.train.run import settle
 
 NAMES = [name for name in preset_names() if preset(name).model.architecture != "transformer"]
+NAMES = [name for name in NAMES if not name.endswith("-published")]
 LENGTH, VOCABULARY = 3, 10
 
 
@@ -32,7 +33,7 @@ def batch(rows: int, *, backwards: bool) -> tuple[Tensor, Tensor]:
 def taught(name: str, *, backwards: bool) -> Seq2Seq:
     """A small model of a preset's kind after some steps on texts of a few tokens, repeated or turned round."""
     sizes = {"vocabulary": VOCABULARY, "d_model": 32, "encoder_layers": 1, "decoder_layers": 1, "dropout": 0.0}
-    if name in ("convs2s", "bytenet"):
+    if name in ("convs2s", "bytenet", "gnmt", "moe-lstm"):
         sizes |= {"encoder_layers": 2, "decoder_layers": 2}
     torch.manual_seed(1)
     model = build(model_config(**{**preset(name).model.model_dump(), **sizes})).train()

@@ -23,10 +23,9 @@ from regard.errors import Failed, Interrupted, UserError
 from regard.files import sha256, write_manifest
 from regard.saved.folder import load_model
 from regard.train import checkpoint
-from regard.train.averaging import average_run, best_of_run
-from regard.train.history import read_history
-from regard.train.log import Record, records
-from regard.train.loop import Silence, train
+from regard.train.final import average_run, best_of_run
+from regard.train.log import Record, Silence, read_history, records
+from regard.train.loop import train
 from regard.train.run import RUN, begin, record, run_writer, settle
 from regard.train.step import Trainer, Update
 
@@ -56,7 +55,7 @@ def events(run: Path, kind: str) -> list[Record]:
 
 def figures(run: Path) -> list[Record]:
     """What the log says, without what depends on the clock."""
-    hidden = {"tokens_per_second", "seconds", "memory_mb"}
+    hidden = {"tokens_per_second", "seconds", "cpu_seconds", "pauses", "memory_mb"}
     kept = [record for record in records(run / "log.jsonl") if record["event"] in ("train", "validation")]
     return [{key: value for key, value in record.items() if key not in hidden} for record in kept]
 
@@ -339,7 +338,7 @@ def test_who_stops_a_run_does_not_wait_for_its_validation(
 def test_a_loss_that_is_no_number_is_never_the_best(
     config: Config, data: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = iter([math.nan, 3.0, 2.0])
+    found = iter([math.nan, 3.0, 2.0, 2.0])
     monkeypatch.setattr("regard.train.loop.validation_losses", lambda *_: (next(found),) * 2)
     train(settle(config, data), data, tmp_path / "run")
     validations = events(tmp_path / "run", "validation")
@@ -496,7 +495,7 @@ def test_what_a_validator_finds_is_logged(config: Config, data: Prepared, tmp_pa
 @pytest.fixture
 def by_bleu(config: Config, data: Prepared, tmp_path: Path) -> Path:
     """A run whose BLEU, told by a validator, is the highest at step 8 of 20; its loss is lowest elsewhere."""
-    scores = iter([10.0, 30.0, 20.0, 30.0, 5.0])
+    scores = iter([10.0, 30.0, 20.0, 29.0, 5.0])
     settings = changed(config, steps=20, bleu=True, best="bleu", final="best")
     train(settle(settings, data), data, tmp_path / "run", validator=lambda _: {"bleu": next(scores)})
     return tmp_path / "run"
@@ -590,9 +589,9 @@ def test_a_run_that_is_not_finite_stops_before_any_harm(
 ) -> None:
     plain = Trainer._gradients
 
-    def broken(self: Trainer, step: Any, number: int) -> tuple[float, float]:
-        loss, nll = plain(self, step, number)
-        return (float("nan"), nll) if number > 5 else (loss, nll)
+    def broken(self: Trainer, step: Any, number: int) -> tuple[float, float, float]:
+        loss, nll, reward = plain(self, step, number)
+        return (float("nan"), nll, reward) if number > 5 else (loss, nll, reward)
 
     monkeypatch.setattr(Trainer, "_gradients", broken)
     watcher = Watcher()
@@ -685,9 +684,9 @@ def test_a_run_that_skipped_a_step_goes_on_with_the_same_bits(
     """Adam counts the steps that were taken, and goes on counting them."""
     plain = Trainer._gradients
 
-    def broken(self: Trainer, step: Any, number: int) -> tuple[float, float]:
-        loss, nll = plain(self, step, number)
-        return (float("nan"), nll) if number == 2 else (loss, nll)
+    def broken(self: Trainer, step: Any, number: int) -> tuple[float, float, float]:
+        loss, nll, reward = plain(self, step, number)
+        return (float("nan"), nll, reward) if number == 2 else (loss, nll, reward)
 
     monkeypatch.setattr(Trainer, "_gradients", broken)
     config = settle(changed(config, steps=8), data)
@@ -769,7 +768,8 @@ import os, sys
 from pathlib import Path
 from regard.config.presets import read
 from regard.data.prepared import Prepared
-from regard.train.loop import Silence, train
+from regard.train.log import Silence
+from regard.train.loop import train
 
 class Scales(Silence):
     def step(self, number, update):
@@ -781,6 +781,7 @@ train(read(Path(sys.argv[1])), Prepared.open(Path(sys.argv[2])), Path(sys.argv[3
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not tell a process its memory here")
 def test_memory_does_not_grow(unbroken: Path, data: Prepared, tmp_path: Path) -> None:
     """From step 500 to step 2,000, with 15 validations and checkpoints between them."""

@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+from tests.support.training import ALONE, steps
 
 from regard.config.presets import preset
 from regard.config.run import Config
 from regard.config.special_tokens import PAD
-from regard.data.batches import Batch, Batches, Step
+from regard.data.batches import Batch, Step
 from regard.data.prepared import Prepared
 from regard.errors import UserError
 from regard.model.build import build
@@ -28,13 +29,7 @@ from regard.train.run import settle
 from regard.train.step import Objective, Trainer, Update, _Part, knows_bf16
 from regard.train.threads import TwoThreads
 
-ALONE = World(0, 1, torch.device("cpu"))
 CPU = Path("/proc/cpuinfo")
-
-
-def steps(config: Config, data: Prepared, count: int, group: int = 1) -> list[Step]:
-    batches = Batches(data.train, batch_tokens=config.train.batch_tokens, seed=1)
-    return [step for step, _ in zip(batches.steps(group=group), range(count), strict=False)]
 
 
 def still(config: Config, data: Prepared, **train: object) -> Config:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from tests.train.test_step import ALONE, steps
+from tests.support.training import ALONE, steps
 
 from regard.config.run import Config
 from regard.config.special_tokens import BOS, EOS

@@ -1,3 +1,4 @@
+import numpy as np
 import torch
 
 from regard.config.model import model_config
@@ -5,9 +6,9 @@ from regard.config.special_tokens import BOS, EOS
 from regard.model.build import build
 from regard.model.seq2seq import Seq2Seq
 from regard.model.transformer import Transformer
-from regard.train.loss import smoothed_cross_entropy
-from regard.translate.alignment import cross_attention, word_alignment
-from regard.translate.words import words
+from regard.train.objective.loss import smoothed_cross_entropy
+from regard.translate.alignment import cross_attention
+from regard.translate.words import word_alignment, word_numbers
 
 CONFIG = model_config(
     vocabulary=24, encoder_layers=1, decoder_layers=2, d_model=32, d_ff=32, heads=2, d_k=16, d_v=16, dropout=0.0
@@ -62,13 +63,13 @@ def test_a_layer_by_number() -> None:
 
 
 def test_words_from_pieces() -> None:
-    attention_TS = torch.tensor([[0.1, 0.2, 0.6], [0.5, 0.4, 0.1], [0.3, 0.6, 0.1]])
+    attention_TS = np.array([[0.1, 0.2, 0.6], [0.5, 0.4, 0.1], [0.3, 0.6, 0.1]], np.float32)
     assert word_alignment(attention_TS, ["▁한", "국", "▁사람"], ["▁person", "▁Kore", "an"]) == ((1, 0), (0, 1))
-    assert word_alignment(torch.zeros(0, 3), ["▁한", "국", "▁사람"], []) == ()
+    assert word_alignment(np.zeros((0, 3), np.float32), ["▁한", "국", "▁사람"], []) == ()
     attention_TS[0] = 0.0
     assert word_alignment(attention_TS, ["▁한", "국", "▁사람"], ["▁person", "▁Kore", "an"]) == ((0, 1),)
 
 
 def test_a_word_begins_at_a_mark_and_at_the_beginning() -> None:
-    assert words(["no", "▁mark", "s", "▁", "at"]) == [0, 1, 1, 2, 2]
-    assert words(["▁mark", "s"]) == [0, 0] and words([]) == []
+    assert word_numbers(["no", "▁mark", "s", "▁", "at"]) == [0, 1, 1, 2, 2]
+    assert word_numbers(["▁mark", "s"]) == [0, 0] and word_numbers([]) == []

@@ -3,9 +3,9 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.text.conftest import any_text
+from tests.support.texts import any_text
 
-from regard.translate.sentences import Part, shorten, split, whole
+from regard.translate.sentences import SentencePart, shorten, split, whole
 
 PIECES = [*".!?…。！？ \n\t\u2028\"'”)", "Mr", "A", "b", "3", "한", "中", "\u3000", "e\u0301", "z.B", ", "]
 punctuated = st.lists(st.one_of(st.sampled_from(PIECES), any_text), max_size=20).map("".join)
@@ -61,21 +61,26 @@ def test_nothing_is_lost(text: str) -> None:
 
 @given(punctuated, st.integers(1, 12))
 def test_long_parts_are_cut_to_fit_and_nothing_is_lost(text: str, most: int) -> None:
-    parts = list(shorten(Part(text, " "), lambda piece: len(piece) <= most))
+    parts = list(shorten(SentencePart(text, " "), lambda piece: len(piece) <= most))
     assert "".join(part.text + part.after for part in parts) == text + " "
     assert all(len(part.text) <= most for part in parts)
 
 
 def test_cuts_are_at_sensible_places() -> None:
     text = "when the rain had ended, we all went out"
-    assert [part.text for part in shorten(Part(text, ""), lambda piece: len(piece) < 30)] == [
+    assert [part.text for part in shorten(SentencePart(text, ""), lambda piece: len(piece) < 30)] == [
         "when the rain had ended,",
         "we all went out",
     ]
-    assert list(shorten(Part("aaaa bbbb", ""), lambda piece: len(piece) < 6)) == [Part("aaaa", " "), Part("bbbb", "")]
+    assert list(shorten(SentencePart("aaaa bbbb", ""), lambda piece: len(piece) < 6)) == [
+        SentencePart("aaaa", " "),
+        SentencePart("bbbb", ""),
+    ]
     family = "👩\u200d👩\u200d👧"
-    assert "".join(part.text for part in shorten(Part(family * 3, ""), lambda piece: len(piece) < 9)) == family * 3
-    accents = [part.text for part in shorten(Part("e\u0301" * 8, ""), lambda piece: len(piece) <= 5)]
+    assert (
+        "".join(part.text for part in shorten(SentencePart(family * 3, ""), lambda piece: len(piece) < 9)) == family * 3
+    )
+    accents = [part.text for part in shorten(SentencePart("e\u0301" * 8, ""), lambda piece: len(piece) <= 5)]
     assert all(piece.startswith("e") for piece in accents)
 
 
@@ -100,7 +105,7 @@ def test_marks_that_stand_apart_belong_to_the_sentence_before() -> None:
 def test_what_is_joined_is_not_cut() -> None:
     """Of three families of three characters each, the middle is inside the second."""
     family = "👩\u200d👧"
-    pieces = [piece.text for piece in shorten(Part(family * 3, ""), lambda text: len(text) <= 6)]
+    pieces = [piece.text for piece in shorten(SentencePart(family * 3, ""), lambda text: len(text) <= 6)]
     assert pieces == [family * 2, family]
 
 
@@ -110,5 +115,7 @@ def test_an_ellipsis_ends_a_sentence_and_is_no_abbreviation() -> None:
 
 
 def test_the_space_nearest_to_the_middle_is_where_a_text_is_cut() -> None:
-    pieces = [piece.text for piece in shorten(Part("aa bb cc dd ee ff gg hh", ""), lambda text: len(text) <= 12)]
+    pieces = [
+        piece.text for piece in shorten(SentencePart("aa bb cc dd ee ff gg hh", ""), lambda text: len(text) <= 12)
+    ]
     assert pieces == ["aa bb cc dd", "ee ff gg hh"]

@@ -8,9 +8,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.engines import Echo
 from tests.support.models import sentences
 from tests.support.saving import save_built
-from tests.text.conftest import HOSTILE, any_text
+from tests.support.texts import HOSTILE, any_text
 
 from regard.config.decode import DecodeConfig
 from regard.config.model import model_config
@@ -29,24 +30,6 @@ from regard.translate.load import load
 from regard.translate.translator import Options, Translator, windows
 
 BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-
-
-class Echo:
-    """An engine that answers with what it is asked, and remembers it."""
-
-    def __init__(self) -> None:
-        self.asked: list[Sequence[int]] = []
-        self.calls = 0
-
-    def search(
-        self, sources: Sequence[Sequence[int]], request: Request, progress: Progress = quiet
-    ) -> list[list[Hypothesis]]:
-        self.calls += 1
-        self.asked += sources
-        return [
-            [Hypothesis(tuple(source), -1.0 - n, -1.0 - n, (-0.1,) * (len(source) + 1)) for n in range(request.n_best)]
-            for source in sources
-        ]
 
 
 @pytest.fixture
@@ -202,6 +185,9 @@ def test_mistakes(translator: Translator, saved: LoadedModel) -> None:
     with pytest.raises(UserError, match="no tag '<2fr>'"):
         translator.translate("x", Options(target="fr"))
     assert translator.translate("x", Options(target="de")) == translator.translate("x")
+    with pytest.raises(UserError, match="no tag '<2fr>'"):
+        translator.translate(["x"], target="fr")
+    assert translator.translate("x", Options(target="fr"), target="de") == translator.translate("x")
     with pytest.raises(UserError, match="no subwords"):
         Translator(LoadedModel(saved.config, saved.decode, saved.languages, "NFC", {}, model=saved.model))
     with pytest.raises(UserError, match="no engine is called 'fast'"):

@@ -19,7 +19,7 @@ def corpora(
     """List public corpora, or get one: what it is, its size, licence and addresses, and whether it is here."""
     if context.invoked_subcommand is not None:
         return
-    from regard.data.corpora import catalogue
+    from regard.data.public.corpora import catalogue
 
     listed = {name: _described(name) for name in catalogue().corpora}
     if as_json:
@@ -31,7 +31,7 @@ def corpora(
 @app.command("treebanks")
 def treebanks(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False) -> None:
     """List treebanks, for `regard prepare --task parsing`: what each is, its licence, and how to get it."""
-    from regard.data.corpora import catalogue
+    from regard.data.public.corpora import catalogue
 
     listed = catalogue().treebanks
     if as_json:
@@ -57,9 +57,9 @@ def get(
     It is kept in $REGARD_CACHE/corpora, or in regard/corpora of the user's cache; `regard prepare --corpus` finds it
     there. With --to, name its files with --train and --valid.
     """
-    from regard.cli.progress import bytes_done
-    from regard.data import corpora as public
-    from regard.data.texts import SPLITS
+    from regard.cli.terminal.progress import bytes_done
+    from regard.data.public import corpora as public
+    from regard.data.public.texts import SPLITS
 
     corpus = public.catalogue().find(name)
     typer.echo(f"{name}: {corpus.home}; licence: {corpus.licence}", err=True)
@@ -76,7 +76,7 @@ def get(
 
 
 def _described(name: str) -> dict[str, Any]:
-    from regard.data import corpora as public
+    from regard.data.public import corpora as public
 
     known = public.catalogue()
     corpus = known.find(name)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from regard.demo.lesson import Answered, Drawn
-    from regard.train.loop import Observer
+    from regard.train.log import Observer
     from regard.train.step import Update
 
 OUT = Path("runs/demo")
@@ -30,13 +30,13 @@ def demo(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Train a small model from nothing: dates as people write them in six languages, to ISO 8601. Takes 2 minutes."""
-    from regard.demo.bundled import translated
+    from regard.demo.bundled import formatted_translations
     from regard.saved.bundled import bundled
 
     started = perf_counter()
     if not as_json:
         for name, model in bundled().items():
-            if shown := translated(model):
+            if shown := formatted_translations(model):
                 typer.echo("\n\n".join([f"Translated by {name}:", *shown]) + "\n")
     figures = _learn(out, steps, started, say=not as_json)
     if as_json:
@@ -46,8 +46,8 @@ def demo(
 def _learn(out: Path, steps: int, started: float, *, say: bool) -> dict[str, Any]:
     """Train, test and write the report; return the figures."""
     from regard.demo import dates
+    from regard.demo.demo_page import Findings, page
     from regard.demo.lesson import answers, by_language, curves, drawn, exact_match, learn
-    from regard.demo.report import Findings, page
     from regard.files import write_bytes
 
     task = dates.task(SEED, train=TRAIN, held_out=HELD_OUT)
@@ -82,7 +82,7 @@ def _next(out: Path) -> list[tuple[str, str]]:
         ("Look at its training again:", f"regard runs {quote(f'{out}/run')}"),
         (
             "Train on your own pairs of texts:",
-            "regard prepare --train train.en train.de --valid val.en val.de --vocabulary 8000 --out data/mine",
+            "regard train --train pairs.en pairs.de --out runs/mine --time 30m",
         ),
     ]
 
@@ -129,6 +129,9 @@ class _Watcher:
     def step(self, number: int, update: "Update") -> None:
         if self.progress is not None and self.task is not None:
             self.progress.update(self.task, completed=number)
+
+    def phase(self, name: str) -> None:
+        """Ignore phases: the validations of the demo take no time."""
 
     def record(self, record: dict[str, Any]) -> None:
         if record["event"] == "train":

@@ -2,9 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+
+if TYPE_CHECKING:
+    from regard.evaluate.bleu import Tokens
+    from regard.evaluate.evaluation import Evaluation
+    from regard.translate.translator import Options
 
 
 def evaluate(
@@ -32,6 +37,9 @@ def evaluate(
     penalty: Annotated[Literal["paper", "average"] | None, typer.Option(help="Kind of length penalty.")] = None,
     target: Annotated[str | None, typer.Option("--to", metavar="CODE", help="Language, of a model of several.")] = None,
     no_split: Annotated[bool, typer.Option("--no-split", help="Translate lines whole, not by sentence.")] = False,
+    glossary: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Terms to use: TSV (source TAB target), CSV or TBX.")
+    ] = None,
     batch_tokens: Annotated[int | None, typer.Option(min=1, help="Source tokens computed at once.")] = None,
     tokens: Annotated[
         Literal["13a", "intl", "zh", "char", "ja-mecab", "ko-mecab"],
@@ -65,19 +73,18 @@ def evaluate(
         _measure_parser(model or [], gold, engine, device, beam, alpha, batch_tokens, out, as_json)
         return
 
-    from regard.cli.progress import sentences_done
     from regard.evaluate.aligned import read_aligned
     from regard.evaluate.bleu import metric
-    from regard.evaluate.evaluation import evaluate as measure
-    from regard.evaluate.report import report
+    from regard.evaluate.score_report import score_report
     from regard.files import check_place
-    from regard.translate.load import load
     from regard.translate.translator import Options
 
     if not reference:
         raise UserError("--reference is missing; name the file of right translations")
     if (hypothesis is None) == (not model):
         raise UserError("give either --model with --source, or --hypothesis; one of them is what is measured")
+    if hypothesis is not None and glossary is not None:
+        raise UserError("--glossary is for translations that are made; leave it out, or give --model")
     if model and source is None:
         raise UserError("--source is missing; name the file to translate")
     metric(tokens)  # report a user's mistake before any work
@@ -91,23 +98,45 @@ def evaluate(
     others = None if baseline is None else lines[baseline]
     if hypothesis is not None:
         _keep(lines[hypothesis], out)
-        figures = report(lines[hypothesis], right, sources=sources, baseline=others, tokens=tokens)
+        figures = score_report(lines[hypothesis], right, sources=sources, baseline=others, tokens=tokens)
     else:
         assert model and sources is not None
-        translator = load(*model, engine=engine, device=device)
         options = Options(
             beam=beam, alpha=alpha, penalty=penalty, target=target, split=not no_split, batch_tokens=batch_tokens
         )
-        with sentences_done(len(sources)) as progress:
-            done = measure(
-                translator, sources, right, options, baseline=others, tokens=tokens, progress=progress, warn=_warn
-            )
+        done = _translated(model, engine, device, sources, right, options, others, tokens, glossary)
         _keep(done.translations, out)
         figures = done.report
     if as_json:
         typer.echo(json.dumps(figures.as_dict()))
     else:
         typer.echo(figures.as_latex() if format_ == "latex" else figures.as_text())
+
+
+def _translated(
+    model: list[Path],
+    engine: str,
+    device: str,
+    sources: list[str],
+    references: list[list[str]],
+    options: "Options",
+    baseline: list[str] | None,
+    tokens: "Tokens",
+    glossary: Path | None,
+) -> "Evaluation":
+    """Translate the sources with a model, and score the translations."""
+    from regard.cli.terminal.knowledge import informed
+    from regard.cli.terminal.progress import sentences_done
+    from regard.evaluate.evaluation import evaluate as measure
+    from regard.translate.load import load
+
+    translator = load(*model, engine=engine, device=device)
+    options = informed(translator, options, glossary, None)
+    translator.request(options)
+    with sentences_done(len(sources)) as progress:
+        return measure(
+            translator, sources, references, options, baseline=baseline, tokens=tokens, progress=progress, warn=_warn
+        )
 
 
 def _keep(lines: list[str], out: Path | None) -> None:
@@ -141,7 +170,7 @@ def _measure_parser(
     as_json: bool,
 ) -> None:
     """Parse the sentences of gold trees, and measure; the parses with the constraint go to `out`."""
-    from regard.cli.progress import sentences_done
+    from regard.cli.terminal.progress import sentences_done
     from regard.data.lines import shown, text_lines
     from regard.evaluate.parser_report import measure_parser
     from regard.files import check_place

@@ -1,8 +1,6 @@
 """`regard info`: print which engines are available, and which one `auto` uses."""
 
 import json
-import platform
-from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
@@ -24,6 +22,9 @@ def info(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON ob
 
 
 def _report() -> dict[str, Any]:
+    import platform
+    from importlib.metadata import version
+
     from regard import __version__
     from regard.cores import available_cores
 
@@ -50,10 +51,10 @@ def _native() -> dict[str, Any]:
 
 def _auto() -> dict[str, str]:
     """Return the engine that `auto` uses for a Transformer on a CPU, without an export in its folder."""
-    from regard.engines.native.choice import MEASURED, why_not_taken
+    from regard.engines.native.choice import why_not_taken
     from regard.engines.native.library import isa
 
     reason = why_not_taken()
     if reason is None:
-        return {"engine": "native", "reason": f"{MEASURED[isa()]} times CTranslate2's speed or more with {isa()}"}
+        return {"engine": "native", "reason": f"it was measured to be no slower than CTranslate2 with {isa()}"}
     return {"engine": "ctranslate2", "reason": f"the native engine is not taken, since {reason}"}

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 if TYPE_CHECKING:
-    from regard.look.look import Look
-    from regard.look.sight import Kind
+    from regard.look.inspection import Look
+    from regard.look.sight import AttentionKind
 
-Format = Literal["html", "svg", "png", "pdf", "json", "bertviz"]
+LookFormat = Literal["html", "svg", "png", "pdf", "json", "bertviz"]
 FIGURES = ("svg", "png", "pdf")
 DATA = ("json", "bertviz")
 
@@ -34,7 +34,8 @@ def look(
     layer: Annotated[int | None, typer.Option(help="Of a figure: which layer, from 1.")] = None,
     head: Annotated[int | None, typer.Option(help="Of a figure: which head, from 1.")] = None,
     format_: Annotated[
-        Format | None, typer.Option("--format", help="Instead of what FILE ends with; bertviz is for its head_view.")
+        LookFormat | None,
+        typer.Option("--format", help="Instead of what FILE ends with; bertviz is for its head_view."),
     ] = None,
     target: Annotated[str | None, typer.Option("--to", metavar="CODE", help="Language, of a model of several.")] = None,
     beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses kept at each step; 1 is greedy.")] = None,
@@ -77,7 +78,7 @@ def look(
     typer.echo(json.dumps(report, ensure_ascii=False) if as_json else f"{seen.translation}\n{out}")
 
 
-def _format(out: Path | None, asked: Format | None) -> str:
+def _format(out: Path | None, asked: LookFormat | None) -> str:
     from regard.errors import UserError
 
     if out is None:
@@ -101,7 +102,7 @@ def _check_figure(form: str, layer: int | None, head: int | None) -> None:
         raise UserError("--layer and --head are for a figure; write an .svg, .png or .pdf file, or leave them out")
 
 
-def _draw(out: Path, form: str, seen: "Look", kind: "Kind", layer: int, head: int) -> None:
+def _draw(out: Path, form: str, seen: "Look", kind: "AttentionKind", layer: int, head: int) -> None:
     from regard.look.figure import write_head
 
     missing = write_head(out, form, seen.sentences[0], kind, layer, head)

@@ -12,26 +12,23 @@ from typing import Annotated
 import typer
 
 from regard.cli import (
-    average,
     corpora,
     demo,
     evaluate,
-    export,
-    import_,
     info,
     look,
-    model,
+    memory,
     paper,
     parse,
     prepare,
-    runs,
     score,
     serve,
     train,
     translate,
 )
-from regard.cli.streams import tolerant_stderr
-from regard.cli.variadic import VariadicCommand
+from regard.cli.models import average, calibrate, export, import_, model, runs, tune
+from regard.cli.terminal.streams import tolerant_stderr
+from regard.cli.terminal.variadic import VariadicCommand
 
 NO_MEMORY = "can't allocate memory", "out of memory"  # torch's RuntimeError messages on CPU and GPU
 
@@ -45,12 +42,14 @@ app = typer.Typer(
 )
 app.add_typer(corpora.app, name="corpora")
 app.command("prepare", cls=VariadicCommand)(prepare.prepare)
-app.command("train")(train.train)
+app.command("train", cls=VariadicCommand)(train.train)
+app.command("tune")(tune.tune)
 app.command("translate")(translate.translate)
 app.command("parse")(parse.parse)
 app.command("evaluate")(evaluate.evaluate)
 app.command("score")(score.score)
 app.command("average")(average.average)
+app.command("calibrate")(calibrate.calibrate)
 app.command("serve")(serve.serve)
 app.command("export")(export.export)
 app.command("import")(import_.import_)
@@ -58,6 +57,7 @@ app.command("runs")(runs.runs)
 app.command("model")(model.model)
 app.command("info")(info.info)
 app.command("look")(look.look)
+app.add_typer(memory.app, name="memory")
 app.add_typer(paper.app, name="paper")
 app.command("demo")(demo.demo)
 

@@ -48,7 +48,7 @@ def parse(
     model's own settings are. A line in is a line out; a blank one stays blank. A sentence that is too long to be parsed
     gets a flat tree, and is told.
     """
-    from regard.cli.progress import sentences_done
+    from regard.cli.terminal.progress import sentences_done
     from regard.translate.load import load_parser
     from regard.translate.parser import ParseOptions
 
@@ -75,10 +75,10 @@ def _parses(
     parser: "Parser", text: str | None, options: "ParseOptions", progress: Callable[[int], None]
 ) -> Iterator["Parse"]:
     """Yield the parses of all lines."""
-    from regard.cli.given import windows
+    from regard.cli.terminal.inputs import input_windows
 
     number = 0
-    for window in windows(text):
+    for window in input_windows(text):
         yield from _parsed(parser, window, number, options, progress)
         number += len(window)
 
@@ -91,10 +91,10 @@ def _print(
     progress: Callable[[int], None],
 ) -> None:
     """Print the parses of all lines, window by window."""
-    from regard.cli.given import windows
+    from regard.cli.terminal.inputs import input_windows
 
     number = 0
-    for window in windows(text):
+    for window in input_windows(text):
         if show is _as_brackets and not any(window):
             sys.stdout.buffer.write(b"\n" * len(window))  # a file may have millions of blank lines
         else:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import typer
 
-from regard.cli.variadic import MANY, one_value, words
+from regard.cli.terminal.variadic import MANY, one_value, split_value
 
 if TYPE_CHECKING:
     from regard.config.data import CorpusConfig, PrepareConfig
-    from regard.data.report import Report, SplitReport
-    from regard.data.texts import Split
+    from regard.data.prepare_report import PrepareReport, SplitReport
+    from regard.data.public.texts import SplitName
 
 FILES = f"FILE [FILE]{MANY}"
 
@@ -42,7 +42,21 @@ def prepare(
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to make.")] = None,
-    vocabulary: Annotated[int | None, typer.Option(help="How many subwords to learn.", show_default="37000")] = None,
+    valid_pairs: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="How many pairs to split off for validation if there is no --valid; 0 is none. [default: 1 in 20, of "
+            "a small text 1 in 10, at most 500]",
+        ),
+    ] = None,
+    vocabulary: Annotated[
+        int | None, typer.Option(help="How many subwords to learn. [default: chosen by the amount of text]")
+    ] = None,
+    vocabulary_kind: Annotated[
+        Literal["subwords", "words"],
+        typer.Option(help="words: the most frequent ones; all others are unknown, as before subwords."),
+    ] = "subwords",
     subwords: Annotated[Literal["bpe", "unigram"] | None, typer.Option(help="Their kind.", show_default="bpe")] = None,
     subwords_from: Annotated[
         str | None, typer.Option(metavar="DIR", help="Take the subwords of this model or prepared data; to fine-tune.")
@@ -60,9 +74,12 @@ def prepare(
     ] = None,
     valid_tag: Annotated[list[str] | None, typer.Option(help="The same, once for each --valid.")] = None,
     source_language: Annotated[
-        str | None, typer.Option("--from", metavar="CODE", help="Source language; train.en and such tell it.")
+        str | None,
+        typer.Option("--from", "--from-language", metavar="CODE", help="Source language; train.en and such tell it."),
     ] = None,
-    target_language: Annotated[str | None, typer.Option("--to", metavar="CODE", help="Target language.")] = None,
+    target_language: Annotated[
+        str | None, typer.Option("--to", "--to-language", metavar="CODE", help="Target language.")
+    ] = None,
     form: Annotated[Literal["NFC", "NFKC"] | None, typer.Option(help="Unicode form.", show_default="NFC")] = None,
     max_characters: Annotated[
         int | None, typer.Option(help="Drop pairs with a longer side.", show_default="5000")
@@ -88,7 +105,7 @@ def prepare(
 ) -> None:
     """Make training data: normalise, filter, learn subwords, encode.
 
-    regard prepare --train train.en train.de --valid val.en val.de --vocabulary 8000 --out DIR
+    regard prepare --train train.en train.de --out DIR
 
     regard prepare --task parsing --train trees.mrg --valid dev.mrg --vocabulary 8000 --out DIR
 
@@ -100,18 +117,23 @@ def prepare(
     if check is not None:
         _check(check, as_json)
         return
+    if vocabulary_kind == "words" and (subwords or subwords_from or task == "parsing"):
+        raise UserError("--vocabulary-kind words has no subwords and is for translation; leave out the other option")
+    if valid_pairs and valid:
+        raise UserError("--valid-pairs are split off where there is no --valid; leave one of the two out")
     if subwords_from is not None and (vocabulary or subwords):
         raise UserError("--vocabulary and --subwords are those of --subwords-from; leave them out")
     if corpus:
         valid = valid or _public(corpus, "valid", source_language, target_language)
         train = [*(train or []), *_public(corpus, "train", source_language, target_language)]
-    corpora = _corpora("--train", train, weight, tag)
-    valid_corpora = _corpora("--valid", valid, None, valid_tag or _valid_tags(tag, valid), of="--valid-tag")
+    training = corpora("--train", train, weight, tag)
+    valid_corpora = corpora("--valid", valid, None, valid_tag or _valid_tags(tag, valid), of="--valid-tag")
     config = _config(
-        corpora,
+        training,
         task=task,
         tree_tags=tree_tags,
         vocabulary=vocabulary,
+        vocabulary_kind=vocabulary_kind,
         subwords=subwords,
         subwords_from=None if subwords_from is None else str(located(subwords_from)),
         shared=not separate,
@@ -119,6 +141,7 @@ def prepare(
         source_language=source_language,
         target_language=target_language,
         skip_invalid=skip_invalid,
+        valid_pairs=valid_pairs,
         sample=sample,
         seed=seed,
         filters={
@@ -132,19 +155,20 @@ def prepare(
 
     if out is None:
         raise UserError("--out is missing; name the folder to make")
-    with _Progress() as progress:
-        report = run(corpora, valid_corpora, out, config, cores=cores, force=force, progress=progress)
-    typer.echo(report.model_dump_json() if as_json else _text(report))
+    with Progress() as progress:
+        report = run(training, valid_corpora, out, config, cores=cores, force=force, progress=progress)
+    how = "" if vocabulary or subwords_from else "; chosen by the amount of text, --vocabulary sets another"
+    typer.echo(report.model_dump_json() if as_json else _text(report, how))
 
 
-def _public(names: list[str], split: "Split", source: str | None, target: str | None) -> list[str]:
+def _public(names: list[str], split: "SplitName", source: str | None, target: str | None) -> list[str]:
     """Return the values of --train or --valid for public corpora."""
-    from regard.data.corpora import text_files
+    from regard.data.public.corpora import text_files
 
     return [one_value(pair) for name in names for pair in text_files(name, split, source, target)]
 
 
-def _corpora(
+def corpora(
     option: str, values: list[str] | None, weights: list[float] | None, tags: list[str] | None, of: str = "--tag"
 ) -> "list[CorpusConfig]":
     """Return one CorpusConfig for each occurrence of the option."""
@@ -152,7 +176,7 @@ def _corpora(
     from regard.config.data import CorpusConfig
     from regard.errors import UserError
 
-    groups = [words(value) for value in values or []]
+    groups = [split_value(value) for value in values or []]
     if not groups and option == "--train":
         raise UserError("--train is missing; name two files aligned by line, one TSV or JSON-lines file, or a --corpus")
     for name, given in (("--weight", weights), (of, tags)):
@@ -192,6 +216,8 @@ def _config(corpora: "list[CorpusConfig]", filters: dict[str, Any], **values: An
     values["source_language"] = values["source_language"] or source
     values["target_language"] = values["target_language"] or target
     given = {key: value for key, value in values.items() if value is not None}
+    if values["task"] == "translation":
+        given.setdefault("valid_pairs", None)  # chosen by the amount of text
     given["filters"] = {key: value for key, value in filters.items() if value is not None}
     if given["filters"].get("max_ratio") == 0:
         given["filters"]["max_ratio"] = None
@@ -206,7 +232,7 @@ def _check(directory: Path, as_json: bool) -> None:
     typer.echo(json.dumps({"whole": True, "pairs": pairs}) if as_json else f"{directory}: whole, {pairs:,} pairs")
 
 
-class _Progress:
+class Progress:
     """Progress on standard error: a bar on a terminal, elsewhere one line for each phase."""
 
     def __init__(self) -> None:
@@ -241,12 +267,12 @@ class _Progress:
             self._task = self._bar.add_task(phase, total=None)
 
 
-def _text(report: "Report") -> str:
-    """Format the report as text."""
+def _text(report: "PrepareReport", how: str = "") -> str:
+    """Format the report as text; `how` says how the vocabulary's size came about."""
     splits = [*report.train, *([report.valid] if report.valid else [])]
     lines = [line for split in splits for line in _split_text(split)]
     lines += ["", "tokens of a training text, and how many have them", *_histogram(report), ""]
-    lines.append(f"vocabulary  {report.source_vocabulary:,} source, {report.target_vocabulary:,} target")
+    lines.append(f"vocabulary  {report.source_vocabulary:,} source, {report.target_vocabulary:,} target{how}")
     if report.valid_in_train:
         lines.append(f"warning     {report.valid_in_train:,} validation pairs are also in the training data")
     if report.timings:
@@ -259,12 +285,16 @@ def _text(report: "Report") -> str:
 
 
 def _split_text(split: "SplitReport") -> list[str]:
-    from regard.data.report import in_words
+    from regard.data.prepare_report import in_words
+    from regard.text.filters import SPLIT_OFF
 
     names = "; ".join(" ".join(files) for files in split.files)
     lines = [f"{split.name:<12}{names}", f"  pairs     {split.read:,} read, {split.kept:,} kept"]
-    if split.dropped:
-        lines.append(f"  dropped   {in_words(split.dropped)}")
+    dropped = {reason: count for reason, count in split.dropped.items() if reason != SPLIT_OFF}
+    if dropped:
+        lines.append(f"  dropped   {in_words(dropped)}")
+    if off := split.dropped.get(SPLIT_OFF):
+        lines.append(f"  split off {off:,} for validation, with all pairs of their source sentences; see --valid-pairs")
     lines += [f"  warning   {warning}" for warning in split.warnings]
     for name, side in (("source", split.source), ("target", split.target)):
         lines.append(
@@ -274,7 +304,7 @@ def _split_text(split: "SplitReport") -> list[str]:
     return lines
 
 
-def _histogram(report: "Report") -> list[str]:
+def _histogram(report: "PrepareReport") -> list[str]:
     """Return a row with a proportional bar for each nonempty bin."""
     sides = [[split.source.lengths for split in report.train], [split.target.lengths for split in report.train]]
     source, target = ([sum(counts) for counts in zip(*side, strict=True)] for side in sides)

@@ -25,7 +25,7 @@ def score(
 
     Lines are taken whole, as in training. The last token of each is the end of the sentence.
     """
-    from regard.cli.progress import sentences_done
+    from regard.cli.terminal.progress import sentences_done
     from regard.engines.engine import BATCH_TOKENS
     from regard.errors import UserError
     from regard.evaluate.aligned import read_aligned

@@ -23,6 +23,16 @@ def serve(
     new_key: Annotated[
         str | None, typer.Option(metavar="NAME", help="Make a key for somebody, add its hash to --keys, and leave.")
     ] = None,
+    may_write: Annotated[
+        bool, typer.Option("--may-write", help="With --new-key: the key may store corrections, too.")
+    ] = False,
+    memory: Annotated[
+        Path | None, typer.Option(metavar="DB", help="A memory to answer from and to store corrections in.")
+    ] = None,
+    glossary: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="Terms to use in the first direction; FROM-TO=FILE for another."),
+    ] = None,
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A limit, such as characters=10000.")
     ] = None,
@@ -34,17 +44,20 @@ def serve(
 
     Several models are loaded as they are needed, and two are joined where none translates directly. No more is accepted
     than can be answered within 2 seconds (answer_seconds), and 4 documents at once (documents), 2 from one address; all
-    else is refused at once with Retry-After. Stops at Ctrl-C at once, at SIGTERM with the work in hand done.
+    else is rejected at once with Retry-After. Stops at Ctrl-C at once, at SIGTERM with the work in hand done. At SIGHUP
+    it loads models and glossaries anew, without a pause.
     """
     from regard.errors import UserError
 
     if new_key is not None:
         if keys is None:
             raise UserError("--new-key needs the file that the key's hash is added to; name it with --keys")
-        from regard.serve.keys import new_key as make_key
+        from regard.serve.limits.keys import new_key as make_key
 
-        typer.echo(make_key(keys, new_key))
+        typer.echo(make_key(keys, new_key, write=may_write))
         return
+    if may_write:
+        raise UserError("--may-write is for a key that is made; name its holder with --new-key")
     if not model:
         raise UserError(
             "--model is missing; name the folder of a model, such as runs/x/model, or set REGARD_MODEL to it"
@@ -52,7 +65,7 @@ def serve(
     _check_extra()
     from regard.config.checked import check
     from regard.config.presets import settings
-    from regard.serve.keys import read_keys
+    from regard.serve.limits.keys import read_keys
     from regard.serve.run import bound
     from regard.serve.run import serve as run
     from regard.serve.settings import Settings
@@ -63,7 +76,8 @@ def serve(
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(message)s", level="WARNING" if quiet else "INFO")
     shown = f"[{host}]" if ":" in host else host
     with bound(host, port) as listener:
-        state = AppState(model, limits, None if keys is None else read_keys(keys))
+        held = None if keys is None else read_keys(keys)
+        state = AppState(model, limits, held, memory=memory, glossaries=glossary or ())
         directions = ", ".join(map("-".join, state.models.steps))
         sys.stderr.write(f"regard: serving {directions} on http://{shown}:{listener.getsockname()[1]}/\n")
         run(state, listener, host)

@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -66,6 +66,19 @@ def translate(
     require: Annotated[
         list[str] | None, typer.Option(metavar="WORD", help="A word that must occur, alone or beginning another.")
     ] = None,
+    replace_unknown: Annotated[
+        bool,
+        typer.Option("--replace-unknown", help="Of a model of words: replace unknown ones by the source's (PosUnk)."),
+    ] = False,
+    glossary: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Terms to use: TSV (source TAB target), CSV or TBX.")
+    ] = None,
+    memory: Annotated[
+        Path | None, typer.Option(metavar="DB", help="A memory, whose pairs are the answer for their sources.")
+    ] = None,
+    min_confidence: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Leave sentences untranslated that are less sure.")
+    ] = None,
     no_repeat: Annotated[int, typer.Option(min=0, metavar="N", help="No N tokens in a row may come twice.")] = 0,
     prefix: Annotated[str, typer.Option(metavar="TEXT", help="What every sentence's translation begins with.")] = "",
     sample: Annotated[bool, typer.Option("--sample", help="Draw at random instead of searching.")] = False,
@@ -86,8 +99,9 @@ def translate(
     formats are .docx .pptx .xlsx .odt .odp .ods .epub .html .md .txt .xliff .tmx .po .json .yaml .properties .strings
     .xml (Android) .resx .srt .vtt.
     """
-    from regard.cli.document import translate_document
-    from regard.cli.progress import sentences_done
+    from regard.cli.terminal.knowledge import informed
+    from regard.cli.terminal.progress import sentences_done
+    from regard.cli.translate_document import translate_document
     from regard.errors import UserError
     from regard.translate.load import load
     from regard.translate.translator import Options
@@ -105,15 +119,21 @@ def translate(
         sampling=_sampling(sample, temperature, top_k, top_p, seed),
         banned=tuple(ban or ()),
         required=tuple(require or ()),
+        replace_unknown=replace_unknown,
+        min_confidence=min_confidence,
         no_repeat=no_repeat,
         prefix=prefix,
         split=not no_split,
         alignment=alignment,
         token_scores=format_ == "jsonl" or n_best is not None,
+        fuzzy=memory is not None and format_ == "jsonl",
         batch_tokens=batch_tokens,
     )
     translator = load(*(model or _bundled()), engine=engine, device=device, compile=compile_)
     options = replace(options, target=_target(translator, source, target))
+    if source is not None and options.target is not None:
+        options = replace(options, languages=(source, options.target))
+    options = informed(translator, options, glossary, memory)
     translator.request(options)  # report a user's mistake before reading input
     if document is not None:
         translate_document(translator, document, options, out, force=force, bilingual=bilingual, report=report)
@@ -136,21 +156,23 @@ def _bundled() -> list[Path]:
 
 def _document(text: str | None) -> Path | None:
     """Return the document that an argument names, or None."""
-    from regard.cli.given import is_file, is_lines
-    from regard.documents.translate import is_document, open_document
+    from regard.cli.terminal.inputs import is_file, is_lines
 
     if text is None or not is_file(text):
         return None
+    from regard.documents.translate import is_document, open_document  # not imported for a plain text
+
     if not is_document(text) and Path(text).is_file() and not is_lines(text):
         open_document(b"", text)  # raises an error with the remedy
     return Path(text) if is_document(text) else None
 
 
 def _check_output(document: Path | None, out: str | None, format_: str, n_best: int | None, *, alignment: bool) -> None:
-    from regard.documents.translate import READERS
     from regard.errors import UserError
 
     if document is None and out is not None:
+        from regard.documents.translate import READERS
+
         raise UserError(f"--out is for a file that ends with {', '.join(READERS)}; send lines to a file with > {out}")
     if document is not None and (format_ != "text" or n_best is not None):
         raise UserError(f"--format and --n-best are for lines; send them through a pipe, with < {document}")
@@ -194,17 +216,20 @@ def _translate_lines(
     progress: Callable[[int], None],
 ) -> None:
     """Print the translations of all lines, window by window."""
-    from regard.cli.given import windows
+    from regard.cli.terminal.inputs import input_windows
+    from regard.cli.terminal.knowledge import Remarks
 
-    number = 0
-    for window in windows(text):
+    number, remarks = 0, Remarks()
+    for window in input_windows(text):
         if show is _as_text and not any(window):
             sys.stdout.buffer.write(b"\n" * len(window))  # a file may have millions of blank lines
         else:
             for at, translation in enumerate(translator.window(window, options, progress), number):
                 _write(show(at, translation))
+                remarks.see(at, translation)
         number += len(window)
         sys.stdout.flush()
+    remarks.close()
 
 
 def _shown(format_: str, n_best: int | None) -> Callable[[int, "Translation"], str]:
@@ -237,7 +262,8 @@ def _as_json(number: int, translation: "Translation") -> str:
         for option in range(translation.options)
     ]
     sentences = [_sentence(sentence) for sentence in translation.sentences]
-    report = {"id": number, "source": translation.source, **texts[0], "n_best": texts, "sentences": sentences}
+    sure = {} if translation.confidence is None else {"confidence": translation.confidence}
+    report = {"id": number, "source": translation.source, **texts[0], **sure, "n_best": texts, "sentences": sentences}
     return json.dumps(report, ensure_ascii=False).translate(ESCAPED)
 
 
@@ -253,7 +279,25 @@ def _sentence(sentence: "Sentence") -> dict[str, Any]:
         }
         for output in sentence.outputs
     ]
-    return {"source": sentence.source, "source_tokens": sentence.tokens, "outputs": outputs}
+    return {
+        "source": sentence.source,
+        "source_tokens": sentence.tokens,
+        "outputs": outputs,
+        **_judged(sentence),
+        **({"terms": [asdict(use) for use in sentence.terms]} if sentence.terms else {}),
+        **({} if sentence.memory is None else {"memory": asdict(sentence.memory)}),
+        **({} if sentence.fuzzy is None else {"fuzzy": asdict(sentence.fuzzy)}),
+    }
+
+
+def _judged(sentence: "Sentence") -> dict[str, Any]:
+    """Return a sentence's confidence and warnings, where it has them."""
+    found, warnings = sentence.judgement.confidence, sentence.judgement.warnings
+    return {
+        **({} if found is None else {"confidence": found}),
+        **({"warnings": warnings} if warnings else {}),
+        **({"kept": True} if sentence.kept else {}),
+    }
 
 
 def _write(line: str) -> None:

@@ -5,11 +5,12 @@ from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from regard.config.other_names import meant
 from regard.errors import UserError
 
 LONGEST_SHOWN = 200  # characters of an invalid value in an error message
 
-Description = TypeVar("Description", bound="Frozen")
+Validated = TypeVar("Validated", bound="Frozen")
 Count = Annotated[int, Field(ge=1)]
 Rate = Annotated[float, Field(ge=0.0, lt=1.0)]
 
@@ -20,7 +21,7 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
 
-def check(kind: type[Description], values: Any, origin: str) -> Description:
+def check(kind: type[Validated], values: Any, origin: str) -> Validated:
     """Validate values as a configuration class or a union of them; raise UserError that names the key."""
     try:
         return TypeAdapter(kind).validate_python(values)
@@ -29,11 +30,7 @@ def check(kind: type[Description], values: Any, origin: str) -> Description:
         parts = (str(part) for part in first["loc"])
         key = ".".join(part for part in parts if not part.startswith("<"))  # <…> is the tag of a union's member
         if first["type"] == "extra_forbidden":
-            known = _keys(kind)
-            elsewhere = (other for other in known if other.rpartition(".")[2] == key.rpartition(".")[2])
-            raise UserError(
-                f"{origin}: unknown key {_short(repr(key))}{nearest(next(elsewhere, key), known)}"
-            ) from None
+            raise UserError(f"{origin}: unknown key {_short(repr(key))}{similar(key, keys(kind))}") from None
         reason = first["msg"].removeprefix("Value error, ")
         given = first["input"]
         shown = f", not {_short(repr(given))}" if isinstance(given, str | int | float | bool) else ""
@@ -45,14 +42,20 @@ def _short(text: str) -> str:
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
 
 
-def _keys(kind: Any, prefix: str = "") -> list[str]:
+def keys(kind: Any, prefix: str = "") -> list[str]:
     """Return the dotted names of all keys of a configuration class, or of all members of a union of them."""
     if not (isinstance(kind, type) and issubclass(kind, Frozen)):
-        return [key for member in get_args(kind) for key in _keys(member, prefix)]
-    keys: list[str] = []
+        return [key for member in get_args(kind) for key in keys(member, prefix)]
+    found: list[str] = []
     for name, field in kind.model_fields.items():
-        keys += [prefix + name, *_keys(field.annotation, f"{prefix}{name}.")]
-    return keys
+        found += [prefix + name, *keys(field.annotation, f"{prefix}{name}.")]
+    return found
+
+
+def similar(key: str, known: list[str]) -> str:
+    """Return `; did you mean 'x'?` for a key that is in another section, has another toolkit's name, or is misspelt."""
+    elsewhere = (other for other in known if other.rpartition(".")[2] == key.rpartition(".")[2])
+    return nearest(next(elsewhere, None) or meant(key, known) or key, known)
 
 
 def nearest(word: str, known: list[str]) -> str:

@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from regard.config.checked import Count, Frozen
-
-Task = Literal["translation", "parsing"]
+from regard.config.task import Task
 
 
 class FilterConfig(Frozen):
@@ -51,9 +50,12 @@ class PrepareConfig(Frozen):
     tree_tags: Literal["kept", "one"] = "kept"
     """How a word appears in a linearised tree. kept: as its own part-of-speech tag. one: as one symbol for all
     words."""
-    vocabulary: Annotated[int, Field(ge=300, le=1_000_000)] = 37_000
+    vocabulary: Annotated[int, Field(ge=300, le=1_000_000)] | None = None
     """Number of subwords, for both languages together or for each; 260 of them are the reserved tokens and the
-    bytes."""
+    bytes. None: chosen by the amount of text, at most the paper's 37,000."""
+    vocabulary_kind: Literal["subwords", "words"] = "subwords"
+    """subwords: as in the paper, with bytes for the rest, so that no word is unknown. words: the most frequent words,
+    as the models before it had; all others are unknown."""
     subwords: Literal["bpe", "unigram"] = "bpe"
     """bpe: Sennrich et al., 2016, as in the paper. unigram: Kudo, 2018."""
     subwords_from: str | None = None
@@ -72,6 +74,11 @@ class PrepareConfig(Frozen):
     """Filters for the pairs of the corpora."""
     skip_invalid: bool = False
     """Count unreadable lines and continue, instead of stopping at the first."""
+    valid_pairs: Annotated[int, Field(ge=0)] | None = 0
+    """Number of pairs, at least, that are split off from the training text for validation if no validation set is
+    given; all pairs of a source sentence go together. None: one in 20, of a small text one in 10, at most 500."""
+    test_pairs: Annotated[int, Field(ge=0)] | None = 0
+    """The same for a test set, which is written to test.jsonl. None: the same shares, at most 1,000."""
     sample: Count = 500_000
     """Number of pairs from which the subwords are learned, at most."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1

@@ -63,13 +63,32 @@ class _Model(Frozen):
         return None
 
 
+class _Mixture(_Model):
+    """The settings of models that may have a mixture of experts."""
+
+    experts: Annotated[int, Field(ge=0, le=65_536)] = 0
+    """Number of experts in each mixture (Shazeer et al., 2017); 0: no mixture. In a Transformer a mixture takes the
+    place of every feed-forward network."""
+    active_experts: Annotated[int, Field(ge=1, le=1024)] = 4
+    """Number of experts that a token uses (their k)."""
+
+    @model_validator(mode="after")
+    def _check_experts(self) -> Self:
+        if not self.experts and self.active_experts != type(self).model_fields["active_experts"].default:
+            raise ValueError("active_experts needs experts; set experts as well, or leave it out")
+        if self.experts and self.active_experts > self.experts:
+            raise ValueError(f"of {self.experts} experts a token can't use {self.active_experts}; lower active_experts")
+        return self
+
+
 class _Transformer(_Model):
     """The settings of every Transformer, whichever layer mixes the positions of its encoder."""
 
     architecture: Literal["transformer"] = "transformer"
     """transformer: the paper. The baselines: recurrent: Sutskever et al., 2014; with attention, Bahdanau et al., 2015.
-    convolutional: ConvS2S (Gehring et al., 2017). dilated: ByteNet (Kalchbrenner et al., 2016). feedforward: no
-    position sees another, which shows what context contributes."""
+    gnmt: Wu et al., 2016. deep-attention: Deep-Att (Zhou et al., 2016). convolutional: ConvS2S (Gehring et al., 2017).
+    dilated: ByteNet (Kalchbrenner et al., 2016). feedforward: no position sees another, which shows what context
+    contributes."""
 
     d_ff: Annotated[int, Field(ge=1, le=1 << 20)] = 2048
     """Inner size of the feed-forward network (section 3.3)."""
@@ -136,7 +155,7 @@ class _Transformer(_Model):
             raise ValueError(f"mixing by {mixing} can't use {self.positions} positions; take sinusoidal ones")
 
 
-class TransformerConfig(_Transformer):
+class TransformerConfig(_Transformer, _Mixture):
     """The Transformer. Sizes have the paper's symbols; each option names its source."""
 
     mixing: Literal["attention"] = "attention"
@@ -145,6 +164,12 @@ class TransformerConfig(_Transformer):
     (Choromanski et al., 2021). state-space: S4D (Gu et al., 2022). The decoder always has attention."""
     neighbours: Annotated[int, Field(ge=0, le=1 << 20)] = 0
     """Restrict self-attention to a neighbourhood of this size around each position (section 4); 0: unrestricted."""
+
+    @model_validator(mode="after")
+    def _check_mixture(self) -> Self:
+        if self.experts and self.activation != "relu":
+            raise ValueError(f"experts have relu, not {self.activation}; leave out activation")
+        return self
 
 
 class LongformerConfig(_Transformer):
@@ -225,6 +250,38 @@ class RecurrentConfig(_Model):
         return self
 
 
+class GnmtConfig(_Mixture):
+    """GNMT (Wu et al., 2016): a deep LSTM whose attention is computed from the decoder's bottom layer.
+
+    With experts it is the model of Shazeer et al., 2017: a mixture of experts after the encoder's second layer and
+    after the decoder's first.
+    """
+
+    architecture: Literal["gnmt"] = "gnmt"
+    encoder_layers: Annotated[int, Field(ge=2, le=256)] = 8
+    """Number of encoder layers; the bottom one reads in both directions, and the second receives both."""
+    decoder_layers: Layers = 8
+    """Number of decoder layers."""
+    d_ff: Annotated[int, Field(ge=1, le=1 << 20)] = 2048
+    """Inner size of each expert."""
+
+    @model_validator(mode="after")
+    def _check_inner_size(self) -> Self:
+        if not self.experts and self.d_ff != type(self).model_fields["d_ff"].default:
+            raise ValueError("d_ff is the inner size of experts, and there are none; set experts or leave out d_ff")
+        return self
+
+
+class DeepAttentionConfig(_Model):
+    """Deep-Att (Zhou et al., 2016): a deep LSTM with fast-forward connections."""
+
+    architecture: Literal["deep-attention"] = "deep-attention"
+    encoder_layers: Layers = 9
+    """Number of layers of each of the encoder's two columns."""
+    decoder_layers: Layers = 7
+    """Number of decoder layers."""
+
+
 class ConvolutionalConfig(_Model):
     """ConvS2S (Gehring et al., 2017). By default its positions are learned, as in its paper."""
 
@@ -273,7 +330,9 @@ class FeedForwardConfig(_Model):
 
 
 AnyTransformerConfig = TransformerConfig | LongformerConfig | LinformerConfig | PerformerConfig | StateSpaceConfig
-EarlierConfig = RecurrentConfig | ConvolutionalConfig | DilatedConfig | FeedForwardConfig
+EarlierConfig = (
+    RecurrentConfig | GnmtConfig | DeepAttentionConfig | ConvolutionalConfig | DilatedConfig | FeedForwardConfig
+)
 MODEL_CONFIGS: dict[str, type[_Model]] = {
     "transformer": TransformerConfig,
     "longformer": LongformerConfig,
@@ -281,6 +340,8 @@ MODEL_CONFIGS: dict[str, type[_Model]] = {
     "performer": PerformerConfig,
     "state-space": StateSpaceConfig,
     "recurrent": RecurrentConfig,
+    "gnmt": GnmtConfig,
+    "deep-attention": DeepAttentionConfig,
     "convolutional": ConvolutionalConfig,
     "dilated": DilatedConfig,
     "feedforward": FeedForwardConfig,
@@ -324,6 +385,8 @@ ModelConfig = Annotated[
     | Annotated[PerformerConfig, Tag("<performer>")]
     | Annotated[StateSpaceConfig, Tag("<state-space>")]
     | Annotated[RecurrentConfig, Tag("<recurrent>")]
+    | Annotated[GnmtConfig, Tag("<gnmt>")]
+    | Annotated[DeepAttentionConfig, Tag("<deep-attention>")]
     | Annotated[ConvolutionalConfig, Tag("<convolutional>")]
     | Annotated[DilatedConfig, Tag("<dilated>")]
     | Annotated[FeedForwardConfig, Tag("<feedforward>")],

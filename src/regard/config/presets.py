@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from regard.config.checked import Frozen, check, nearest
+from regard.config.checked import Frozen, check, keys, nearest, similar
 from regard.config.run import Config
 from regard.errors import UserError
 from regard.files import read_text
@@ -47,7 +47,9 @@ def _row(name: str) -> dict[str, Any]:
 
 def preset(name: str, **changes: dict[str, Any]) -> Config:
     """Return the configuration of a preset, with changes by section: `preset("base", model={"dropout": 0.3})`."""
-    return parse({key: section for key, section in _row(name).items() if key != "paper"}, f"preset {name}", changes)
+    return parse_config(
+        {key: section for key, section in _row(name).items() if key != "paper"}, f"preset {name}", changes
+    )
 
 
 def sections(path: Path) -> dict[str, Any]:
@@ -64,9 +66,9 @@ def read(path: Path, **changes: dict[str, Any]) -> Config:
     values = sections(path)
     name = values.pop("preset", None)
     if name is None:
-        return parse(values, str(path), changes)
+        return parse_config(values, str(path), changes)
     under = {key: section for key, section in _row(str(name)).items() if key != "paper"}
-    return parse(under, str(path), values, changes)
+    return parse_config(under, str(path), values, changes)
 
 
 def settings(assignments: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -79,7 +81,10 @@ def settings(assignments: Iterable[str]) -> dict[str, dict[str, Any]]:
         key, equals, value = assignment.partition("=")
         section, dot, field = key.strip().partition(".")
         if not (equals and dot and section and field):
-            raise UserError(f"{assignment!r} does not set anything; write SECTION.KEY=VALUE, such as train.steps=1000")
+            hint = similar(key.strip(), keys(Config)) if equals and key.strip() else ""
+            raise UserError(
+                f"{assignment!r} does not set anything; write SECTION.KEY=VALUE, such as train.steps=1000{hint}"
+            )
         try:
             parsed = tomllib.loads(f"value = {value}")["value"] if value.strip() else None
         except (ValueError, RecursionError):
@@ -88,7 +93,7 @@ def settings(assignments: Iterable[str]) -> dict[str, dict[str, Any]]:
     return changes
 
 
-def parse(values: dict[str, Any], origin: str, *changes: dict[str, dict[str, Any]]) -> Config:
+def parse_config(values: dict[str, Any], origin: str, *changes: dict[str, dict[str, Any]]) -> Config:
     """Validate values, updated in turn by each of `changes`; raise UserError that names the key."""
     merged = {key: dict(value) if isinstance(value, dict) else value for key, value in values.items()}
     for change in changes:

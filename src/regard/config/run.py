@@ -1,9 +1,9 @@
 """Configuration of a run: model, training and decoding. A preset (presets.toml) or a run file changes some fields."""
 
 from regard.config.checked import Frozen
-from regard.config.data import Task
 from regard.config.decode import DecodeConfig
 from regard.config.model import ModelConfig, TransformerConfig
+from regard.config.task import Task
 from regard.config.train import TrainConfig
 
 

@@ -18,6 +18,13 @@ class TrainConfig(Frozen):
     """Number of source tokens and of target tokens in a batch, at most, padding included."""
     accumulate: Count = 1
     """Number of batches in one update: 8 on one process equal one batch on each of 8 processes."""
+    objective: Literal["likelihood", "reward"] = "likelihood"
+    """likelihood: of the references (the paper). reward: the expected GLEU of the model's own samples, mixed with the
+    likelihood (Wu et al., 2016), to refine a model that likelihood has trained."""
+    samples: Annotated[int, Field(ge=2, le=1000)] = 15
+    """Number of samples of each sentence whose mean reward is the baseline, for the objective `reward`."""
+    likelihood_weight: Annotated[float, Field(ge=0.0, le=1000.0)] = 0.017
+    """Weight of the likelihood in the objective `reward` (Wu et al.'s α)."""
     label_smoothing: Rate = 0.1
     """ε_ls of section 5.4."""
     beta1: Rate = 0.9
@@ -36,7 +43,7 @@ class TrainConfig(Frozen):
     clip: Annotated[float, Field(gt=0)] | None = None
     """Clip gradients to this norm; the paper does not."""
     average_last: Count = 5
-    """Number of last checkpoints whose mean is the final model, unless `final` is best."""
+    """Number of last checkpoints whose mean may be the final model; those of the first half of a run are left out."""
     moving_average: Rate | None = None
     """Also keep a moving average of the weights with this decay, such as 0.999. Validation then uses the moving
     average, and the final model is the moving average at the last checkpoint, or at the best."""
@@ -48,14 +55,19 @@ class TrainConfig(Frozen):
     best: Literal["loss", "bleu"] = "loss"
     """How the best checkpoint is chosen: the lowest loss (without smoothing) or the highest BLEU on the validation
     set."""
-    final: Literal["mean", "best"] = "mean"
-    """The final model: the mean of the last checkpoints (section 6.1), or the best checkpoint."""
+    final: Literal["auto", "mean", "best", "last"] = "auto"
+    """The model that is written at the end: the mean of the last checkpoints (section 6.1), the best checkpoint or the
+    last. auto: of these three, the one that is the best on the validation set, by BLEU if `bleu` is set, else by loss;
+    without a validation set, the mean."""
     keep_last: Count = 5
     """Number of checkpoints kept besides the best; at least average_last are kept."""
     log_every: Count = 50
     """Number of steps between lines of the log; its figures are means over them."""
     patience: Count | None = None
     """Stop after this many validations in a row without a new best."""
+    max_minutes: Annotated[float, Field(gt=0)] | None = None
+    """End the run, as early stopping does, when its steps, validations and checkpoints have taken so long. Only for one
+    process. Where it ends then depends on the machine's speed, so two such runs are not the same to the bit."""
     bad_steps: Count = 10
     """Stop after this many steps in a row whose loss or gradient was not finite; each such step is skipped."""
 
@@ -72,6 +84,9 @@ class TrainConfig(Frozen):
     def _check(self) -> Self:
         if (self.schedule == "paper") != (self.peak_rate is None):
             raise ValueError("peak_rate goes with every schedule but the paper's, which derives its own")
+        for name in ("samples", "likelihood_weight"):
+            if self.objective != "reward" and getattr(self, name) != type(self).model_fields[name].default:
+                raise ValueError(f"{name} goes with objective = 'reward'; leave it out, or set that as well")
         if self.best == "bleu" and not self.bleu:
             raise ValueError("best = 'bleu' needs BLEU to be computed; set bleu = true as well")
         return self

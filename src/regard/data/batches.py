@@ -32,7 +32,7 @@ BLOCK = 256
 Ids = NDArray[np.integer[Any]]
 
 
-class Pairs(Protocol):
+class PairStore(Protocol):
     """The interface of a prepared corpus that batches use: regard.data.prepared.Split."""
 
     @property
@@ -130,7 +130,7 @@ class TooLong(NamedTuple):
     """Tokens of the longest text of the corpus, EOS counted."""
 
 
-def too_long(split: Pairs, limit: int, *, window: int = WINDOW) -> TooLong:
+def too_long(split: PairStore, limit: int, *, window: int = WINDOW) -> TooLong:
     """Count the pairs with a text of more than `limit` tokens, EOS counted."""
     pairs = longest = 0
     for first in range(0, len(split), window):
@@ -161,7 +161,7 @@ class Batches:
 
     def __init__(
         self,
-        splits: Sequence[Pairs],
+        splits: Sequence[PairStore],
         *,
         batch_tokens: int,
         seed: int,
@@ -280,7 +280,7 @@ class Batches:
 
 
 def evaluation_batches(
-    split: Pairs, batch_tokens: int, *, longest: int | None = None, window: int = WINDOW
+    split: PairStore, batch_tokens: int, *, longest: int | None = None, window: int = WINDOW
 ) -> Iterator[Batch]:
     """Yield every pair of a split exactly once, similar lengths together, in a fixed order (see `plan.index_B`).
 
@@ -306,13 +306,13 @@ def _foreign(position: Position) -> UserError:
     )
 
 
-def _shortest(split: Pairs, window: int) -> int:
+def _shortest(split: PairStore, window: int) -> int:
     """Return the tokens, EOS counted, of the longer text of the shortest pair."""
     parts = (np.arange(first, min(first + window, len(split))) for first in range(0, len(split), window))
     return min(int(_longest(*split.lengths(part)).min()) for part in parts)
 
 
-def _build(splits: Sequence[Pairs], plan: Plan) -> Batch:
+def _build(splits: Sequence[PairStore], plan: Plan) -> Batch:
     rows = [
         splits[corpus].pair(index) for corpus, index in zip(plan.corpus_B.tolist(), plan.index_B.tolist(), strict=True)
     ]

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from regard.config.data import CorpusConfig
 from regard.data.lines import STANDARD_INPUT, Lines, check_readable, shown, uncompressed_name
-from regard.data.parse import Chunk, Kind, Reading, parse
+from regard.data.raw_pairs import Chunk, CorpusFormat, Reading, parse_chunk
 from regard.errors import UserError
 
 CHUNK_LINES = 8192
 CHUNK_BYTES = 1 << 19  # of both sides; plus one block it stays below LONGEST_LINE, which makes decoding fast
 
-_ENDINGS: dict[str, Kind] = {".tsv": "tsv", ".jsonl": "json", ".ndjson": "json", ".json": "json"}
+_ENDINGS: dict[str, CorpusFormat] = {".tsv": "tsv", ".jsonl": "json", ".ndjson": "json", ".json": "json"}
 _CODE = re.compile("[a-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 # Endings of file names that look like a language code but are not.
 _NO_LANGUAGES = {"bpe", "csv", "lc", "out", "raw", "ref", "spm", "src", "tgt", "tok", "trg", "tsv", "txt", "xml"}
@@ -107,11 +107,11 @@ def _refill(
     return all(waiting)
 
 
-def _kind(name: str) -> Kind | None:
+def _kind(name: str) -> CorpusFormat | None:
     return next((kind for ending, kind in _ENDINGS.items() if uncompressed_name(name).endswith(ending)), None)
 
 
-def _sniffed(lines: list[bytes]) -> Kind | None:
+def _sniffed(lines: list[bytes]) -> CorpusFormat | None:
     """Return the kind of a file from its first line that is not blank. JSON strings can't contain a tab."""
     line = next((line for line in lines if line.strip()), None)
     if line is None:
@@ -119,7 +119,7 @@ def _sniffed(lines: list[bytes]) -> Kind | None:
     return "json" if line.lstrip().startswith(b"{") and b"\t" not in line.strip() else "tsv"
 
 
-def check(corpora: Sequence[CorpusConfig]) -> None:
+def check_corpora(corpora: Sequence[CorpusConfig]) -> None:
     """Raise UserError for what is known to fail before a line is read: missing files, standard input named twice."""
     names = [name for corpus in corpora for name in corpus.files]
     for name in names:
@@ -134,7 +134,7 @@ def pairs(
     """Yield the raw pairs of a corpus, one by one; skipped lines are added to `dropped` by reason."""
     corpus = Corpus(config, reading or Reading(config.files))
     for chunk in corpus.chunks():
-        parsed = parse(chunk, corpus.reading)
+        parsed = parse_chunk(chunk, corpus.reading)
         yield from zip(parsed.sources, parsed.targets, strict=True)
         if dropped is not None:
             dropped += parsed.dropped

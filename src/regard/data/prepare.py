@@ -14,11 +14,12 @@ from regard import files
 from regard.config.data import CorpusConfig, PrepareConfig
 from regard.cores import available_cores
 from regard.data import prepared
-from regard.data.corpus import check
-from regard.data.first_pass import Progress, first_pass
-from regard.data.report import Report, Timings, total_read
-from regard.data.second_pass import SecondPass, learn, take
-from regard.data.workers import Workers
+from regard.data.corpus import check_corpora
+from regard.data.held_out import split_off
+from regard.data.passes.first_pass import PrepareProgress, first_pass
+from regard.data.passes.second_pass import SecondPass, learn, take
+from regard.data.passes.workers import Workers
+from regard.data.prepare_report import PrepareReport, Timings, total_read
 from regard.errors import UserError
 
 
@@ -30,15 +31,15 @@ def prepare(
     *,
     cores: int | None = None,
     force: bool = False,
-    progress: Progress | None = None,
-) -> Report:
+    progress: PrepareProgress | None = None,
+) -> PrepareReport:
     """Prepare these corpora in the folder `out`, completely or not at all, and report what was kept and dropped.
 
     `cores` processes share the work; the default is all cores. With `force`, prepared data at `out` is replaced.
     """
     if not train:
         raise UserError("there is no training corpus; name at least one")
-    check([*train, *valid])
+    check_corpora([*train, *valid])
     replace = _may_replace(out := out.resolve(), force)
     tags = tuple(dict.fromkeys([*config.tags, *(corpus.tag for corpus in [*train, *valid] if corpus.tag is not None)]))
     config = config.model_copy(update={"tags": tags})
@@ -66,13 +67,14 @@ def _make(
     folder: Path,
     workers: Workers,
     watch: "_Watch",
-) -> Report:
+) -> PrepareReport:
     """Fill the folder."""
     scratch = folder / "scratch"
     scratch.mkdir()
     watch.begin("reading")
     raw = folder / prepared.VALID_TEXTS
     texts = first_pass(train, valid, config, scratch=scratch, raw=raw, workers=workers, progress=watch.progress)
+    texts = split_off(texts, config, raw, folder / prepared.TEST_TEXTS)
     watch.begin("learning")
     subwords = learn(texts, config)
     config = config.model_copy(update={"shared": subwords[0] is subwords[1]})
@@ -80,7 +82,7 @@ def _make(
     second = SecondPass(texts, subwords, folder, workers, watch.progress)
     train_splits = [second.encode(f"train-{number}", [text]) for number, text in enumerate(texts.train)]
     valid_split = second.encode("valid", texts.valid) if texts.valid else None
-    report = Report(
+    report = PrepareReport(
         source_vocabulary=subwords[0].size,
         target_vocabulary=subwords[1].size,
         train=tuple(split.report for split in train_splits),
@@ -117,7 +119,7 @@ def _may_replace(out: Path, force: bool) -> bool:
 class _Watch:
     """A stopwatch of the phases, which also reports progress."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: PrepareProgress) -> None:
         self.seconds: dict[str, float] = {}
         self.progress = progress
         self._phase, self._since = "", 0.0

@@ -1,8 +1,8 @@
 """Prepared data on disk: token ids in memory-mapped shards, their subwords, and a report.
 
 A folder holds `prepared.json` (the description below), `subwords.model` or a vocabulary for each side, `report.json`,
-`manifest.json`, `valid.jsonl` (the raw validation set, to evaluate translations of it), and for each shard NAME of a
-split three arrays without headers, little-endian:
+`manifest.json`, `valid.jsonl` (the raw validation set, to evaluate translations of it), `test.jsonl` (the test pairs,
+if some were split off), and for each shard NAME of a split three arrays without headers, little-endian:
 
     NAME.source.bin, NAME.target.bin    ids of all texts, one after the other, without BOS and EOS
     NAME.offsets.bin                    int64, (pairs + 1) × 2: where each text begins, of the source and of the target
@@ -11,6 +11,7 @@ split three arrays without headers, little-endian:
 import json
 import re
 from bisect import bisect_right
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, Self
 
@@ -22,14 +23,15 @@ import regard
 from regard import files
 from regard.config.checked import Frozen, check
 from regard.config.data import PrepareConfig
-from regard.data.report import Report
+from regard.data.prepare_report import PrepareReport
 from regard.errors import UserError
+from regard.text.subword_file import LARGEST_FILE
 from regard.text.subwords import Subwords
 from regard.text.symbols import Symbols
-from regard.text.vocabularies import SHARED, SOURCE, SYMBOLS, TARGET, vocabulary_files, word_beginnings
+from regard.text.vocabularies import SHARED, SOURCE, SYMBOLS, TARGET, vocabulary, vocabulary_files, word_beginnings
 
 FORMAT = 1
-DESCRIPTION, REPORT, VALID_TEXTS = "prepared.json", "report.json", "valid.jsonl"
+DESCRIPTION, REPORT, VALID_TEXTS, TEST_TEXTS = "prepared.json", "report.json", "valid.jsonl", "test.jsonl"
 SHARD_PAIRS = 1 << 22  # each open shard takes three file descriptors, of which a process may have 1024
 
 Integers = NDArray[np.int64]
@@ -54,7 +56,7 @@ class SplitDescription(Frozen):
     shards: tuple[Shard, ...]
 
 
-class Description(Frozen):
+class PreparedDescription(Frozen):
     """The contents of prepared.json."""
 
     format: int
@@ -142,7 +144,7 @@ class RawPair(NamedTuple):
 class Prepared:
     """A prepared folder, opened."""
 
-    def __init__(self, directory: Path, description: Description, report: Report) -> None:
+    def __init__(self, directory: Path, description: PreparedDescription, report: PrepareReport) -> None:
         self.directory = directory
         self.config = description.prepare
         self.languages = description.prepare.source_language, description.prepare.target_language
@@ -150,6 +152,8 @@ class Prepared:
         self.report = report
         self.source_subwords, self.target_subwords = _subwords(directory, description)
         """The same object if the languages share a vocabulary; symbols if the target is trees."""
+        self.files = tuple(files for split in description.train for files in split.files)
+        """The files of each training corpus."""
         self.train = tuple(Split(directory, split, description.ids) for split in description.train)
         """One for each corpus."""
         valid = description.valid
@@ -181,8 +185,8 @@ class Prepared:
         if number != FORMAT:
             raise UserError(f"{path}: format {number!r}, but this regard reads {FORMAT}; prepare the data again")
         _check_files(directory, contents=contents)
-        report = check(Report, files.read_json(directory / REPORT), str(directory / REPORT))
-        return cls(directory, check(Description, values, str(path)), report)
+        report = check(PrepareReport, files.read_json(directory / REPORT), str(directory / REPORT))
+        return cls(directory, check(PreparedDescription, values, str(path)), report)
 
 
 def valid_texts(directory: Path) -> list[RawPair]:
@@ -190,6 +194,15 @@ def valid_texts(directory: Path) -> list[RawPair]:
     path = directory / VALID_TEXTS
     if not path.is_file():
         raise UserError(f"{path}: missing, so validation can't translate; prepare the data again with --valid")
+    return _raw_pairs(path)
+
+
+def held_out_texts(directory: Path) -> list[RawPair]:
+    """Return the test pairs that were split off when the folder was prepared; none if there were none."""
+    return _raw_pairs(directory / TEST_TEXTS) if (directory / TEST_TEXTS).is_file() else []
+
+
+def _raw_pairs(path: Path) -> list[RawPair]:
     try:
         with path.open(encoding="ascii") as file:
             found = [RawPair(**json.loads(line)) for line in file]
@@ -217,7 +230,7 @@ def _check_files(directory: Path, *, contents: bool) -> None:
             raise UserError(f"{directory / name}: changed since it was made; restore it from a copy or prepare again")
 
 
-def _subwords(directory: Path, description: Description) -> tuple[Subwords, Subwords | Symbols]:
+def _subwords(directory: Path, description: PreparedDescription) -> tuple[Subwords, Subwords | Symbols]:
     source, target = load_vocabularies(directory)
     if (source.size, target.size) != (description.source_vocabulary, description.target_vocabulary):
         raise UserError(f"{directory}: its subwords are not those it was prepared with; restore it or prepare again")
@@ -227,13 +240,21 @@ def _subwords(directory: Path, description: Description) -> tuple[Subwords, Subw
 def load_vocabularies(directory: Path) -> tuple[Subwords, Subwords | Symbols]:
     """Load the vocabularies of prepared data, or of a model."""
     if (directory / SHARED).is_file():
-        both = Subwords.load(directory / SHARED)
+        both = _vocabulary(directory / SHARED)
         return both, both
     if not (directory / SOURCE).is_file():
         raise UserError(f"{directory}: holds no subwords (no {SHARED}); name the folder of a model or of prepared data")
     if (directory / SYMBOLS).is_file():
-        return Subwords.load(directory / SOURCE), Symbols.load(directory / SYMBOLS)
-    return Subwords.load(directory / SOURCE), Subwords.load(directory / TARGET)
+        return _vocabulary(directory / SOURCE), Symbols.load(directory / SYMBOLS)
+    return _vocabulary(directory / SOURCE), _vocabulary(directory / TARGET)
+
+
+def _vocabulary(path: Path) -> Subwords:
+    """Load words, whose file begins as JSON does, or subwords."""
+    with suppress(OSError), path.open("rb") as file:
+        if file.read(1) == b"{":
+            return vocabulary(b"{" + file.read(LARGEST_FILE), str(path))
+    return Subwords.load(path)
 
 
 class SplitWriter:
@@ -291,10 +312,10 @@ def describe(
     subwords: tuple[Subwords, Subwords | Symbols],
     train: list[SplitDescription],
     valid: SplitDescription | None,
-) -> Description:
+) -> PreparedDescription:
     """Return the contents of prepared.json."""
     sizes = subwords[0].size, subwords[1].size
-    return Description(
+    return PreparedDescription(
         format=FORMAT,
         regard=regard.__version__,
         prepare=config,
@@ -307,7 +328,7 @@ def describe(
 
 
 def write(
-    folder: Path, description: Description, subwords: tuple[Subwords, Subwords | Symbols], report: Report
+    folder: Path, description: PreparedDescription, subwords: tuple[Subwords, Subwords | Symbols], report: PrepareReport
 ) -> None:
     """Write all files but the shards and the manifest."""
     for name, content in vocabulary_files(*subwords).items():

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from regard.config.data import CorpusConfig, PrepareConfig
 from regard.data.corpus import CHUNK_BYTES, CHUNK_LINES, Corpus
 from regard.data.lines import Lines, decoded, shown
-from regard.data.parse import Chunk, Reading
+from regard.data.raw_pairs import Chunk, Reading
 from regard.errors import UserError
 from regard.text.linear_trees import linearise
 from regard.text.tokenise import spelt

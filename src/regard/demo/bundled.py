@@ -7,7 +7,7 @@ from regard.saved.saved_model import read_saved
 from regard.translate.load import load
 from regard.translate.translation import Translation
 from regard.translate.translator import Options
-from regard.translate.words import words
+from regard.translate.words import word_numbers
 
 SENTENCES = {
     "en": ("Two dogs are playing in the snow.", "A woman in a red coat is reading a book."),
@@ -16,7 +16,7 @@ SENTENCES = {
 }
 
 
-def translated(model: Path) -> list[str]:
+def formatted_translations(model: Path) -> list[str]:
     """Return sentences with their translations and alignments, formatted for a terminal."""
     if read_saved(model).task != "translation":
         return []
@@ -39,7 +39,7 @@ def _drawn(found: Translation) -> str:
 
 def _words(pieces: tuple[str, ...]) -> list[str]:
     """Join subword pieces into words."""
-    numbers = words(pieces)
+    numbers = word_numbers(pieces)
     return [
         "".join(piece for piece, number in zip(pieces, numbers, strict=True) if number == word).lstrip("▁")
         for word in dict.fromkeys(numbers)

@@ -33,7 +33,7 @@ SHOWN = date(2025, 5, 3)
 
 
 @dataclass(frozen=True)
-class Format:
+class DateFormat:
     """A date format of a locale."""
 
     language: str
@@ -73,7 +73,7 @@ def task(seed: int, *, train: int, held_out: int) -> Task:
     days = drawn.sample(every, train + 2 * held_out)
     learned, new = ([way for way in formats() if way.held_out is held] for held in (False, True))
 
-    def examples(some: list[date], ways: list[Format]) -> list[Example]:
+    def examples(some: list[date], ways: list[DateFormat]) -> list[Example]:
         by_language = [[way for way in ways if way.language == language] for language in LANGUAGES]
         chosen = [drawn.choice(by_language[number % len(by_language)]) for number in range(len(some))]
         return [Example(way.write(day), day.isoformat(), way.language) for way, day in zip(chosen, some, strict=True)]
@@ -91,10 +91,10 @@ def task(seed: int, *, train: int, held_out: int) -> Task:
 
 
 @cache
-def formats() -> list[Format]:
+def formats() -> list[DateFormat]:
     """Return every unambiguous date format."""
     every = [
-        Format(language, locale, pattern, held_out)
+        DateFormat(language, locale, pattern, held_out)
         for language, locales in LANGUAGES.items()
         for locale in locales
         for pattern, held_out in _patterns(locale).items()

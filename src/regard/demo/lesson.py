@@ -18,8 +18,8 @@ from regard.errors import Interrupted, UserError
 from regard.files import write_bytes
 from regard.model.seq2seq import Seq2Seq
 from regard.saved.saved_model import SavedModel
-from regard.train.log import records
-from regard.train.loop import Observer, train
+from regard.train.log import Observer, records
+from regard.train.loop import train
 from regard.train.run import LOG, settle, subword_files
 from regard.translate.alignment import cross_attention
 from regard.translate.load import live, load

@@ -258,7 +258,7 @@ class _Reader:
     def _doctype(self, _: str, __: str | None, ___: str | None, internal: int) -> None:
         self._at()
         if internal:
-            raise UserError(f"{self._source.where}: declares entities of its own, which is refused; write them out")
+            raise UserError(f"{self._source.where}: declares entities of its own, which is rejected; write them out")
 
     def _short(self, name: str) -> str:
         found = self._names.get(name)

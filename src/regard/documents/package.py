@@ -20,6 +20,16 @@ SMALL = 1 << 20  # bytes
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # signature of files that Office encrypts, and of its versions before 2007
 
 
+def unpacked_bytes(content: bytes) -> int:
+    """Return the declared size of a zip file's members, which is never exceeded when they are read; that of the file
+    itself for anything else."""
+    try:
+        with ZipFile(BytesIO(content)) as file:
+            return sum(info.file_size for info in file.infolist())
+    except (BadZipFile, ValueError, NotImplementedError, OSError, EOFError):
+        return len(content)
+
+
 class Package:
     """The members of a zip file."""
 

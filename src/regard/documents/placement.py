@@ -60,7 +60,7 @@ class Word:
     end: int
 
 
-def words(text: str) -> list[Word]:
+def word_spans(text: str) -> list[Word]:
     return [_word(text, *found.span()) for found in _WORD.finditer(text)]
 
 
@@ -72,7 +72,7 @@ def places(source: str, marks: Sequence[Mark], target: str, pairs: Pairs | None)
     if _UNSPACED.search(source) or _UNSPACED.search(target):
         pairs = None  # words that are whole sentences carry no information
     wishes = _wishes(source, marks, target, pairs)
-    theirs, ours = words(source), words(target)
+    theirs, ours = word_spans(source), word_spans(target)
     inner = [_inside_words(source, theirs, mark.at, target, ours) for mark in marks]
     wishes = [min(found or [wish], key=lambda at: abs(at - wish)) for found, wish in zip(inner, wishes, strict=True)]
     alike = {(at, side) for found in inner for at in found for side in ("start", "end")}
@@ -86,7 +86,7 @@ def unsure(source: str, marks: Sequence[Mark], target: str, pairs: Pairs | None)
         return False
     if pairs is None or _UNSPACED.search(source) or _UNSPACED.search(target):
         return True
-    theirs, count = words(source), len(words(target))
+    theirs, count = word_spans(source), len(word_spans(target))
     if len(spans) * count > MOST_WORK:
         return True
     starts, ends = [word.start for word in theirs], [word.end for word in theirs]
@@ -121,7 +121,7 @@ def _clings(text: str, at: int) -> bool:
 def _candidates(text: str) -> list[tuple[int, str]]:
     """Return the offsets at which a mark may be placed, in order, with the side of a word that each is."""
     found = {(0, "end"), (0, "start"), (len(text), "start"), (len(text), "end")}
-    for word in words(text):
+    for word in word_spans(text):
         found |= {(word.start, "start"), (word.core_start, "start"), (word.core_end, "end"), (word.end, "end")}
     for ideograph in _UNSPACED.finditer(text):
         at = ideograph.start()
@@ -162,7 +162,7 @@ def _scaled(at: int, source: str, target: str) -> int:
 
 def _wishes(source: str, marks: Sequence[Mark], target: str, pairs: Pairs | None) -> list[int]:
     """Return the preferred place of each mark, independently of the others."""
-    theirs, ours = words(source), words(target)
+    theirs, ours = word_spans(source), word_spans(target)
     origin = dict.fromkeys(range(len(ours)), -1)
     origin |= {there: here for here, there in pairs or () if here < len(theirs) and there < len(ours)}
     starts, ends = [word.start for word in theirs], [word.end for word in theirs]

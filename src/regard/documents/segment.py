@@ -62,6 +62,8 @@ class Translated:
     text: str
     pairs: Pairs | None = None
     """Aligned words as (source, target) numbers from 0 of what str.split gives; None if unknown."""
+    remarks: tuple[str, ...] = ()
+    """Why it is not to be trusted, or was left untranslated."""
 
 
 _checkpoint: ContextVar[Callable[[], None]] = ContextVar("checkpoint", default=lambda: None)

@@ -78,7 +78,16 @@ class Unsure:
 
 
 @dataclass(frozen=True)
-class Report:
+class Doubtful:
+    """A text whose translation is not to be trusted, or that was left untranslated."""
+
+    text: str
+    translation: str
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DocumentReport:
     """Statistics of a translated document."""
 
     format: str
@@ -89,6 +98,7 @@ class Report:
     kept: dict[str, int]
     """The untranslated parts, by kind."""
     unsure: tuple[Unsure, ...]
+    doubtful: tuple[Doubtful, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -99,7 +109,7 @@ class Result:
     """A translated document."""
 
     content: bytes
-    report: Report
+    report: DocumentReport
 
 
 @dataclass(frozen=True)
@@ -164,9 +174,14 @@ def translate_document(
 
 def _report(
     format_: str, segments: Sequence[Segment], translations: Sequence[Translated], kept: Counter[str]
-) -> Report:
+) -> DocumentReport:
     unchanged: list[str] = []
     doubtful: list[Unsure] = []
+    remarked = [
+        Doubtful(segment.text, one.text, one.remarks)
+        for segment, one in zip(segments, translations, strict=True)
+        if one.remarks
+    ]
     same = 0
     for segment, one in zip(segments, translations, strict=True):
         if one.text.strip() in ("", segment.text):
@@ -174,11 +189,12 @@ def _report(
             unchanged.append(segment.text)
         elif segment.aligned and unsure(segment.text, segment.marks, one.text, one.pairs):
             doubtful.append(Unsure(segment.text, one.text, formatting_lost(segment, one)))
-    return Report(
+    return DocumentReport(
         format_,
         len(segments),
         len(segments) - same,
         tuple(dict.fromkeys(unchanged))[:MOST_TOLD],
         dict(sorted(kept.items())),
         tuple(doubtful[:MOST_TOLD]),
+        tuple(remarked[:MOST_TOLD]),
     )

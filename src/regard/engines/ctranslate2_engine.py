@@ -75,7 +75,8 @@ class CTranslate2Engine:
     def search(
         self, sources: Sequence[Sequence[int]], request: Request, progress: Progress = quiet
     ) -> list[list[Hypothesis]]:
-        rules = (request.banned, request.required, request.no_repeat, request.prefix, request.trees)
+        own = (request.terms, request.prefixes)
+        rules = (request.banned, request.required, request.no_repeat, request.prefix, request.trees, *own)
         if request.sampling is not None or any(rules):
             return self._refer(sources, request, progress)
         longest = max(map(len, sources), default=0)

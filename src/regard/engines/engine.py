@@ -5,12 +5,13 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from regard.config.decode import DecodeConfig
-from regard.search.hypothesis import Hypothesis, Sequences
+from regard.search.hypothesis import Alternatives, Hypothesis, Sequences
 
 if TYPE_CHECKING:  # these need torch, which not every engine needs
+    from regard.saved.weights import Array
     from regard.search.banned import Banned
     from regard.search.sampling import Sampling
     from regard.search.tree_rule import TreeRule
@@ -34,12 +35,19 @@ class Request:
     """Words that may not occur in an output."""
     required: Sequences = ()
     """Token sequences that every output contains."""
+    terms: tuple[Alternatives, ...] = ()
+    """What the outputs of each source contain besides: empty, one for each source, or one for all. A source that has no
+    such output has no hypotheses."""
     no_repeat: int = 0
     """Length of the n-grams that may not occur twice; 0: no such constraint."""
     prefix: tuple[int, ...] = ()
     """Tokens that every output begins with."""
+    prefixes: Sequences = ()
+    """Tokens that the outputs of each source begin with instead of `prefix`: empty, or one for each source."""
     trees: "TreeRule | None" = None
     """Restrict every output to a tree over the words of its source."""
+    unknown: bool = False
+    """Allow UNK in outputs; the engine is then the reference."""
     token_scores: bool = False
     """Compute exact scores, token by token; otherwise an engine may omit them and round the other scores."""
     batch_tokens: int | None = None
@@ -57,6 +65,22 @@ class Engine(Protocol):
         self, sources: Sequence[Sequence[int]], request: Request, progress: Progress = quiet
     ) -> list[list[Hypothesis]]:
         """Return the n best hypotheses of each source, best first. A source has any number of ids, without EOS."""
+
+
+@runtime_checkable
+class Aligner(Engine, Protocol):
+    """An engine that also returns attention weights, by which words are aligned."""
+
+    def cross_attention(self, source: Sequence[int], target: Sequence[int], layer: int | None = None) -> "Array":
+        """Return what regard.translate.alignment.cross_attention returns for the engine's model."""
+
+
+@runtime_checkable
+class ContinuousEngine(Engine, Protocol):
+    """An engine that takes up the sentences of further calls while it searches; calls come from any thread."""
+
+    def slots(self, request: Request) -> int:
+        """Return how many sentences keep it busy; 0 if it searches such requests in batches."""
 
 
 def batches(lengths: Sequence[int], batch_tokens: int, workers: int = 1) -> list[list[int]]:

@@ -4,6 +4,7 @@ Shapes: B sentences, S source positions, R rows.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 
 import torch
@@ -43,7 +44,8 @@ class TorchEngine:
             for batch in self._batches(sources, request):
                 chosen = [sources[number] for number in batch]
                 trees = None if request.trees is None else request.trees.of(batch)
-                for number, hypotheses in zip(batch, self._search(chosen, request, trees), strict=True):
+                own = _of_batch(request, batch)
+                for number, hypotheses in zip(batch, self._search(chosen, own, trees), strict=True):
                     found[number] = hypotheses
                 progress(len(batch))
         finally:
@@ -63,16 +65,24 @@ class TorchEngine:
     def _search(self, sources: list[Sequence[int]], request: Request, trees: TreeRule | None) -> list[list[Hypothesis]]:
         device = next(self.model.parameters()).device
         source_BS = padded(sources, device)
-        prefixes = (request.prefix,) * len(sources) if request.prefix else ()
-        rules = Constraints(request.banned, request.no_repeat, prefixes, trees)
+        prefixes = request.prefixes or ((request.prefix,) * len(sources) if request.prefix else ())
+        rules = Constraints(request.banned, request.no_repeat, prefixes, trees, request.unknown)
         config, longest = request.decode, self.longest
         if request.sampling is not None:
             assert trees is None, "trees are searched for, not drawn"
             return self._samples(sources, request, rules, device)
-        if request.required:
-            required = [request.required] * len(sources)
+        if request.required or request.terms:
+            always = tuple((sequence,) for sequence in request.required)
+            required = [(*always, *own) for own in request.terms or ((),) * len(sources)]
             return required_search(
-                self.model, source_BS, config, required, n_best=request.n_best, constraints=rules, longest=longest
+                self.model,
+                source_BS,
+                config,
+                required,
+                n_best=request.n_best,
+                constraints=rules,
+                longest=longest,
+                partial=bool(request.terms),
             )
         if config.beam == 1:
             found = greedy_search(
@@ -89,7 +99,7 @@ class TorchEngine:
         N = request.n_best
         seeds = [_seed(request.sampling.seed, source, number) for source in sources for number in range(N)]
         source_RS = padded(sources, device).repeat_interleave(N, dim=0)
-        rules = Constraints(rules.banned, rules.no_repeat, tuple(prefix for prefix in rules.prefixes for _ in range(N)))
+        rules = replace(rules, prefixes=tuple(prefix for prefix in rules.prefixes for _ in range(N)))
         drawn = sample(
             self.model,
             source_RS,
@@ -103,6 +113,17 @@ class TorchEngine:
             sorted(drawn[start : start + N], key=lambda hypothesis: -hypothesis.score)
             for start in range(0, len(drawn), N)
         ]
+
+
+def _of_batch(request: Request, batch: Sequence[int]) -> Request:
+    """Return a request with what concerns the sources of a batch."""
+    if not request.terms and not request.prefixes:
+        return request
+    every = len(request.terms) > 1
+    terms = [request.terms[number] for number in batch] if every else request.terms * len(batch)
+    return replace(
+        request, terms=tuple(terms), prefixes=tuple(request.prefixes[number] for number in batch if request.prefixes)
+    )
 
 
 def padded(sources: Sequence[Sequence[int]], device: torch.device | str = "cpu") -> Tensor:

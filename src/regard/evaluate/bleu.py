@@ -12,6 +12,7 @@ bleu_compound   the variant of the paper's figures (Table 2), except for the tok
                 more n-grams and so a higher figure for German (tensor2tensor's get_ende_bleu.sh).
 """
 
+import logging
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,9 @@ from sacrebleu.significance import PairedTest, Result
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
 from regard.errors import UserError
+
+# Its warnings, such as that lines seem to be tokenised, would stand in the middle of a progress bar.
+logging.getLogger("sacrebleu").setLevel(logging.ERROR)
 
 References = Sequence[Sequence[str]]
 """One list of lines for each reference translation of the whole text."""

@@ -8,7 +8,7 @@ from regard.engines.engine import BATCH_TOKENS, Progress, quiet
 from regard.errors import UserError
 from regard.evaluate.bleu import References, Tokens, metric
 from regard.evaluate.perplexity import perplexity, score_texts
-from regard.evaluate.report import Report, report
+from regard.evaluate.score_report import ScoreReport, score_report
 from regard.translate.load import load
 from regard.translate.sentences import one_line
 from regard.translate.translator import DEFAULTS, Options, Translator, windows
@@ -19,7 +19,7 @@ class Evaluation:
     """The translations of a text, and their scores."""
 
     translations: list[str]
-    report: Report
+    report: ScoreReport
 
 
 def evaluate(
@@ -45,7 +45,9 @@ def evaluate(
     translator = model if isinstance(model, Translator) else load(model)
     lines = translate_lines(translator, sources, options, progress)
     ppl = _perplexity(translator, sources, right[0], options, warn) if translator.has_weights else None
-    return Evaluation(lines, report(lines, right, sources=sources, baseline=baseline, perplexity=ppl, tokens=tokens))
+    return Evaluation(
+        lines, score_report(lines, right, sources=sources, baseline=baseline, perplexity=ppl, tokens=tokens)
+    )
 
 
 def _lists(references: References | Sequence[str]) -> list[list[str]]:

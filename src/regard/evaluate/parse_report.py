@@ -6,7 +6,7 @@ from typing import Any
 
 from regard.data.lines import STANDARD_INPUT, shown, text_lines
 from regard.errors import UserError
-from regard.evaluate.parseval import Sentence, Totals, compare
+from regard.evaluate.parseval import Counts, Totals, compare
 from regard.text.trees import Tree, read_parses
 
 LONGEST = 40
@@ -46,7 +46,7 @@ def read_pairs(gold: str, parses: str) -> Iterator[tuple[Tree | None, Tree | Non
         )
 
 
-def measured(gold: str, parses: str, warn: Callable[[str], None]) -> Iterator[Sentence]:
+def measured(gold: str, parses: str, warn: Callable[[str], None]) -> Iterator[Counts]:
     """Yield the counts of each sentence of two files."""
     warned = False
     for right, parse in read_pairs(gold, parses):
@@ -61,7 +61,7 @@ def measured(gold: str, parses: str, warn: Callable[[str], None]) -> Iterator[Se
         yield compare(right, parse)
 
 
-def summary(sentences: Iterable[Sentence]) -> dict[str, Any]:
+def summary(sentences: Iterable[Counts]) -> dict[str, Any]:
     """Return the figures of all sentences and, under `up_to_40`, those of the short ones, which EVALB gives as well."""
     everything, short = Totals(), Totals()
     for one in sentences:

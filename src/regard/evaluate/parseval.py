@@ -19,7 +19,7 @@ _SAME = {"PRT": "ADVP"}
 _FUNCTION = re.compile("[-=]")
 
 
-class Sentence(NamedTuple):
+class Counts(NamedTuple):
     """The counts of one sentence."""
 
     status: int
@@ -75,14 +75,14 @@ def brackets(tree: Tree | None) -> Brackets:
     return seen
 
 
-def compare(gold: Tree | None, test: Tree | None) -> Sentence:
+def compare(gold: Tree | None, test: Tree | None) -> Counts:
     """Score a parse against the gold tree. None is no tree at all."""
     right, parse = brackets(gold), brackets(test)
     if not parse.words:
-        return Sentence(2, length=right.length)
+        return Counts(2, length=right.length)
     if right.words != parse.words:
-        return Sentence(1, length=right.length)
-    return Sentence(
+        return Counts(1, length=right.length)
+    return Counts(
         status=0,
         matched=(Counter(right.brackets) & Counter(parse.brackets)).total(),
         gold=len(right.brackets),
@@ -134,7 +134,7 @@ class Totals:
     no_crossing: int = 0
     two_or_less: int = 0
 
-    def add(self, one: Sentence) -> None:
+    def add(self, one: Counts) -> None:
         self.sentences += 1
         self.errors += one.status == 1
         self.skipped += one.status == 2

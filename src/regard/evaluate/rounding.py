@@ -17,7 +17,7 @@ from regard.translate.translator import Options, Translator
 RUN = "run.toml"  # beside the model of a run
 
 
-class Sample(NamedTuple):
+class ScoringText(NamedTuple):
     """A text and its translation, for scoring."""
 
     name: str
@@ -27,13 +27,13 @@ class Sample(NamedTuple):
     """The target language of a multilingual model."""
 
 
-def given_sample(source: str, reference: str, target: str | None) -> Sample:
+def given_sample(source: str, reference: str, target: str | None) -> ScoringText:
     """Read a text and its translation, line by line."""
     sources, references = read_aligned([source, reference])
-    return Sample(Path(source).name, sources, references, target)
+    return ScoringText(Path(source).name, sources, references, target)
 
 
-def validation_sample(model: Path, target: str | None) -> Sample | None:
+def validation_sample(model: Path, target: str | None) -> ScoringText | None:
     """Return the validation set of the run that contains a model; None if it or its data are gone."""
     run = model.absolute().parent / RUN
     config = read(run) if run.is_file() else Config()
@@ -45,10 +45,10 @@ def validation_sample(model: Path, target: str | None) -> Sample | None:
     if not chosen:
         return None
     sources, references = [pair.source for pair in chosen], [pair.target for pair in chosen]
-    return Sample("the validation set", sources, references, chosen[0].tag)
+    return ScoringText("the validation set", sources, references, chosen[0].tag)
 
 
-def rounding_cost(model: Path, to: str, quantization: Any, sample: Sample, lines: int) -> tuple[Score, Score]:
+def rounding_cost(model: Path, to: str, quantization: Any, sample: ScoringText, lines: int) -> tuple[Score, Score]:
     """Return BLEU with float32 and with quantised weights on the first lines of a sample, as the export translates."""
 
     def score(translator: Translator) -> Score:

@@ -25,7 +25,7 @@ def bleu_validator(
     references = [pair.target for pair in pairs]
 
     def measure(model: Seq2Seq) -> dict[str, float | str]:
-        score = bleu(translated(live(saved.with_model(model)), pairs), [references])
+        score = bleu(translate_sources(live(saved.with_model(model)), pairs), [references])
         return {"bleu": score.value, "bleu_signature": score.signature}
 
     return measure
@@ -42,7 +42,7 @@ def validation_pairs(data: Prepared) -> list[RawPair]:
     return pairs
 
 
-def translated(translator: Translator, pairs: Iterable[RawPair]) -> list[str]:
+def translate_sources(translator: Translator, pairs: Iterable[RawPair]) -> list[str]:
     """Translate the sources of pairs, each into the language of its tag, as lines."""
     lines: list[str] = []
     for tag, group in groupby(pairs, key=lambda pair: pair.tag):

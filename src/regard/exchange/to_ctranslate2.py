@@ -15,7 +15,7 @@ import numpy as np
 from regard.config.model import ModelConfig, TransformerConfig
 from regard.config.special_tokens import BOS, EOS, UNK
 from regard.errors import UserError
-from regard.exchange.kinds import other_kind
+from regard.exchange.kinds import check_subwords, other_kind
 from regard.exchange.library import attention_spec, common_spec, ctranslate2, transformer_spec
 from regard.files import new_directory, read_json, read_manifest, read_text, write_bytes, write_json
 from regard.model.sinusoids import TABLE, sinusoid_table
@@ -40,6 +40,7 @@ def inconvertible(config: ModelConfig) -> str | None:
         f"its positions are {config.positions}": config.positions not in ("sinusoidal", "learned"),
         f"the scores of its attention are {config.score}": config.score != "scaled",
         "its decoder is shown the next word": config.next_word,
+        "it has a mixture of experts": config.experts > 0,
         "its attention is restricted to neighbours": config.neighbours > 0,
         "its d_k and d_v are not d_model / heads": not config.d_k == config.d_v == config.d_model / config.heads,
     }
@@ -63,6 +64,7 @@ def export_ctranslate2(
     """Write the export of a saved model, completely or not at all; a note is added to its card."""
     described = read_saved(model_folder(model))
     check_convertible(described.config, model)
+    check_subwords(described, model)
     with new_directory(out, replace=replace) as temporary:
         write_ctranslate2(temporary, described, read_weights(model / WEIGHTS), quantization)
         write_bytes(temporary / DESCRIPTION, (model / CONFIG).read_bytes())
@@ -122,7 +124,7 @@ def write_ctranslate2(
     check_vocabularies(described)
     source, target = described.vocabularies
     taken = _Taken(weights)
-    assert isinstance(config, TransformerConfig), "check_convertible refuses the others"
+    assert isinstance(config, TransformerConfig), "check_convertible rejects the others"
     spec = _transformer(config, taken)
     taken.check_all()
     pieces = target.pieces(range(target.size))

@@ -16,7 +16,7 @@ from regard import __version__
 from regard.config.model import ModelConfig, TransformerConfig
 from regard.config.special_tokens import BOS, EOS, PAD, UNK
 from regard.errors import UserError
-from regard.exchange.kinds import other_kind
+from regard.exchange.kinds import check_subwords, other_kind
 from regard.exchange.marian import ACTIVATIONS, halves, language_code, layer_parameters, reordered
 from regard.exchange.to_onnx import graphless
 from regard.files import new_directory, read_text, write_bytes, write_json
@@ -50,6 +50,7 @@ def export_huggingface(model_folder: Path, out: Path) -> None:
     source, target = saved.vocabularies
     if not isinstance(target, Subwords):
         raise UserError(f"{model_folder}: is a parser, for whose symbols Marian has no tokenizer; it can't be exported")
+    check_subwords(saved, model_folder)
     reason = inexpressible(saved.config)
     if reason is not None:
         remedy = "export it with --to onnx" if graphless(saved.config) is None else "regard itself computes it"
@@ -72,6 +73,7 @@ def inexpressible(config: ModelConfig) -> str | None:
         "it normalises before its sub-layers": config.norm != "post",
         f"its attention has {config.score} scores": config.score != "scaled",
         "its decoder is shown the next word": config.next_word,
+        "it has a mixture of experts": config.experts > 0,
         "its attention is restricted to neighbours": config.neighbours > 0,
         "its d_k and d_v are not d_model / heads": not config.d_k == config.d_v == config.d_model / config.heads,
     }

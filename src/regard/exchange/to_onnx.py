@@ -19,10 +19,10 @@ import torch
 from torch import Tensor, nn
 
 from regard import __version__
-from regard.config.model import AnyTransformerConfig, ModelConfig, StateSpaceConfig
+from regard.config.model import AnyTransformerConfig, ModelConfig, StateSpaceConfig, TransformerConfig
 from regard.config.special_tokens import BOS, EOS, PAD, UNK
 from regard.errors import UserError
-from regard.exchange.kinds import other_kind
+from regard.exchange.kinds import check_subwords, other_kind
 from regard.files import new_directory, read_text, write_bytes, write_json
 from regard.model.cache import Joined, KeyValue
 from regard.model.sinusoids import TABLE
@@ -88,6 +88,7 @@ def export_onnx(model_folder: Path, out: Path) -> None:
         raise UserError(f"{model_folder}: {reason}, which can't be exported to ONNX; regard itself computes it")
     assert isinstance(saved.model, Transformer)
     files = _subwords(saved, model_folder)
+    check_subwords(saved, model_folder)
     card = read_text(model_folder / CARD)
     source_BS = torch.full((3, 7), EOS)
     encoder, decoder = _Encode(saved.model).eval(), _Step(saved.model).eval()
@@ -113,6 +114,8 @@ def graphless(config: ModelConfig) -> str | None:
         return other_kind(config)
     if config.next_word:
         return "its decoder is shown the next word"
+    if isinstance(config, TransformerConfig) and config.experts:
+        return "it has a mixture of experts"
     return None
 
 
@@ -146,8 +149,9 @@ class _Step(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor]:
         pasts = tuple(map(Joined.of, _layers(past_key_LBHPK, past_value_LBHPV)))
         state = TransformerState(pasts, tuple(_layers(memory_key_LBHSK, memory_value_LBHSV)), mask_BS)
-        features_BTD, state, _ = self.model._decode(tokens_BT, state, weights=True)
-        return self.model.logits(features_BTD), *_stacked([cache.content for cache in state.caches])
+        decoded = self.model._decode(tokens_BT, state, weights=True)
+        caches = [cache.content for cache in decoded.state.caches]
+        return self.model.logits(decoded.features_RTD), *_stacked(caches)
 
 
 def _layers(key_LBHSK: Tensor, value_LBHSV: Tensor) -> Iterator[KeyValue]:

@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.errors import UserError
 from regard.files import write_bytes
 from regard.look.attention_map import attention_map
-from regard.look.sight import Kind, Sight
+from regard.look.sight import AttentionKind, Sight
 from regard.translate.words import MARK
 
 COLOUR = "#1f5fbf"
@@ -20,7 +20,7 @@ svg {{ color: #1d2126; font: 15px system-ui, "Noto Sans", "Noto Sans CJK KR", "A
 </style>"""
 
 
-def one_head(sight: Sight, kind: Kind, layer: int, head: int) -> Tensor:
+def one_head(sight: Sight, kind: AttentionKind, layer: int, head: int) -> Tensor:
     """Return the weights (T, S) of a layer and a head, both counted from 1."""
     if kind not in sight.attention:
         raise UserError(f"this model has no {kind} attention; it has {' and '.join(sight.attention) or 'none at all'}")
@@ -31,7 +31,7 @@ def one_head(sight: Sight, kind: Kind, layer: int, head: int) -> Tensor:
     return weights_LHTS[layer - 1, head - 1]
 
 
-def write_head(path: Path, form: str, sight: Sight, kind: Kind, layer: int, head: int) -> str:
+def write_head(path: Path, form: str, sight: Sight, kind: AttentionKind, layer: int, head: int) -> str:
     """Draw a head to an svg, png or pdf file; return the characters that no font has, if any."""
     weights_TS = one_head(sight, kind, layer, head).tolist()
     source, target = (list(map(shown, tokens)) for tokens in (sight.columns(kind), sight.rows(kind)))

@@ -10,7 +10,7 @@ from html import escape
 
 from regard.look.alignment_grid import width
 from regard.look.page import sourced
-from regard.look.tree_layout import Node, layout
+from regard.look.tree_layout import TreeNode, layout
 from regard.text.normalise import normalise
 from regard.text.trees import Tree, words
 
@@ -64,7 +64,7 @@ def as_text(tree: Tree, columns: int | None = None) -> str:
     return "\n".join(_row(rows[number]) for number in range(len(rows)))
 
 
-def _branches(node: Node) -> tuple[int, str]:
+def _branches(node: TreeNode) -> tuple[int, str]:
     """Return the line from a node to its children, and its first column."""
     below = {child.centre for child in node.children}
     first, last = min(node.centre, *below), max(node.centre, *below)
@@ -144,12 +144,12 @@ def _figure(tree: Tree) -> str:
 """
 
 
-def _top(node: Node) -> int:
+def _top(node: TreeNode) -> int:
     """Return the y coordinate of a node's label."""
     return MARGIN + ROW * node.depth + 15
 
 
-def _line(node: Node, child: Node) -> str:
+def _line(node: TreeNode, child: TreeNode) -> str:
     start, end = (node.centre + MARGIN, _top(node) + 6), (child.centre + MARGIN, _top(child) - 16)
     return f'<line x1="{start[0]}" y1="{start[1]}" x2="{end[0]}" y2="{end[1]}"/>'
 

@@ -8,20 +8,20 @@ from regard.text.trees import Tree, walk
 
 
 @dataclass
-class Node:
+class TreeNode:
     """A constituent, or a tag with its word; `normalise` has removed characters that can't be drawn."""
 
     label: str
     word: str | None
     depth: int
-    children: list["Node"] = field(default_factory=list, repr=False)
+    children: list["TreeNode"] = field(default_factory=list, repr=False)
     left: int = 0
     span: int = 0
     """Width reserved for the subtree; subtrees do not overlap."""
     centre: int = 0
 
 
-def layout(tree: Tree, width: Callable[[str], int], gap: int) -> list[Node]:
+def layout(tree: Tree, width: Callable[[str], int], gap: int) -> list[TreeNode]:
     """Return the nodes in preorder. `width` measures a text; `gap` separates neighbours."""
     nodes = _nodes(tree)
     for node in reversed(nodes):
@@ -40,14 +40,14 @@ def layout(tree: Tree, width: Callable[[str], int], gap: int) -> list[Node]:
     return nodes
 
 
-def _nodes(tree: Tree) -> list[Node]:
-    nodes: list[Node] = []
-    above: list[Node] = []
+def _nodes(tree: Tree) -> list[TreeNode]:
+    nodes: list[TreeNode] = []
+    above: list[TreeNode] = []
     for kind, part in walk(tree):
         if kind == "close":
             above.pop()
             continue
-        node = Node(normalise(part.label), None if part.word is None else normalise(part.word), len(above))
+        node = TreeNode(normalise(part.label), None if part.word is None else normalise(part.word), len(above))
         if above:
             above[-1].children.append(node)
         nodes.append(node)
@@ -56,6 +56,6 @@ def _nodes(tree: Tree) -> list[Node]:
     return nodes
 
 
-def _room(node: Node, gap: int) -> int:
+def _room(node: TreeNode, gap: int) -> int:
     """Return the total width of the children, gaps included."""
     return sum(child.span for child in node.children) + gap * max(0, len(node.children) - 1)

@@ -9,13 +9,12 @@ import torch
 from torch import Tensor, nn
 
 from regard.model.cache import KeyValue
-from regard.model.kernels.attention import fast_attention
+from regard.model.kernels.attention import Rule, fast_attention
 from regard.model.kernels.dropout import Dropout
 from regard.model.kernels.linear import Linear
 from regard.model.kernels.side_by_side import SideBySide
 from regard.model.masks import distances, masked_softmax, visible
 from regard.model.positions import RelativePositions, Sinusoids, rotate
-from regard.model.restricted import restricted_attention, saves_work
 
 
 def attention(
@@ -77,10 +76,10 @@ class MultiHeadAttention(nn.Module):
 
     def queries_keys_values(self, x_BTD: Tensor, start: int = 0) -> tuple[Tensor, KeyValue]:
         """Return the queries, keys and values of the same positions, for self-attention."""
-        products = self.side_by_side(x_BTD)
-        if products is None:
+        projections = self.side_by_side(x_BTD)
+        if projections is None:
             return self.queries(x_BTD, start), self.keys_values(x_BTD, start)
-        query, key, value = map(self._split, products)
+        query, key, value = map(self._split, projections)
         return self._rotated(query, start), KeyValue(self._rotated(key, start), value)
 
     def forward(
@@ -113,23 +112,16 @@ class MultiHeadAttention(nn.Module):
         causal: bool = False,
         weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """Return the heads before W^O: by equation 1 for weights or scores other than Q K^T, else by a fast kernel."""
-        key_BHSK, value_BHSV = memory
-        T, S = query_BHTK.shape[2], key_BHSK.shape[2]
-        if not weights and saves_work(T, S, self.neighbours, self.global_tokens):
-            reach = {"neighbours": self.neighbours, "global_tokens": self.global_tokens}
-            head_BHTV = restricted_attention(
-                query_BHTK, memory, padding_BS, self.scores, self.dropout, causal=causal, **reach
-            )
-            return head_BHTV, None
+        """Return the heads before W^O: by a kernel if one computes them faster, else by equation 1 with its weights."""
         plain = self.relative is None and self.additive is None
-        if not weights and plain and not self.neighbours:
-            chance = self.dropout.chance if self.training else 0.0
-            fast_BHTV = fast_attention(query_BHTK, key_BHSK, value_BHSV, padding_BS, self.scale, chance, causal=causal)
+        if not weights:
+            rule = Rule(causal, self.neighbours, self.global_tokens, self.scale if plain else None, self.scores)
+            fast_BHTV = fast_attention(query_BHTK, memory, padding_BS, rule, self.dropout)
             if fast_BHTV is not None:
                 return fast_BHTV, None
 
-        distance_TS = distances(T, S, query_BHTK.device)
+        key_BHSK, value_BHSV = memory
+        distance_TS = distances(query_BHTK.shape[2], key_BHSK.shape[2], query_BHTK.device)
         mask = visible(distance_TS, causal=causal, neighbours=self.neighbours)
         mask[:, : self.global_tokens] = True
         if padding_BS is not None:

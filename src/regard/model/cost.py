@@ -10,9 +10,11 @@ import torch
 from regard.config.model import (
     AnyTransformerConfig,
     ConvolutionalConfig,
+    DeepAttentionConfig,
     DilatedConfig,
     EarlierConfig,
     FeedForwardConfig,
+    GnmtConfig,
     LinformerConfig,
     LongformerConfig,
     ModelConfig,
@@ -71,7 +73,14 @@ def _part(name: str, config: ModelConfig) -> str:
         return f"{words[0]} {kinds.get(words[1].partition('_')[0], words[1].replace('_', '-'))}"
     if words[0].startswith("embed_"):
         return f"{words[0].removeprefix('embed_')} positions"
-    names = {"embedding_VD": "embedding", "source_VD": "source embedding", "untied_VD": "projection"}
+    if words[0].endswith("_experts"):
+        return words[0].replace("_", " ")
+    names = {
+        "bottom": "decoder cells",
+        "embedding_VD": "embedding",
+        "source_VD": "source embedding",
+        "untied_VD": "projection",
+    }
     return names.get(words[0], "norm" if words[0].endswith("norm") else words[0])
 
 
@@ -94,6 +103,8 @@ def forward_flops(config: ModelConfig, S: int, T: int) -> int:
         return attend(n, n, min(n, 2 * (neighbours // 2) + 1) if neighbours else n)
 
     def feed_forward(n: int) -> int:
+        if isinstance(config, TransformerConfig) and config.experts:
+            return experts_flops(config, n)
         return 4 * n * d * config.d_ff
 
     encoder = config.encoder_layers * ((mixing_flops(config, S) or self_attend(S)) + feed_forward(S))
@@ -127,6 +138,16 @@ def mixing_flops(config: AnyTransformerConfig, n: int) -> int:
             return 0
 
 
+def experts_flops(config: TransformerConfig | GnmtConfig, n: int) -> int:
+    """Return the operations of a mixture of experts on n tokens: those of the gate and of the experts that they use.
+
+    The product for the gate's noise, in training only, is not counted.
+    """
+    if not config.experts:
+        return 0
+    return n * (2 * config.d_model * config.experts + config.active_experts * 4 * config.d_model * config.d_ff)
+
+
 def _earlier_flops(config: EarlierConfig, S: int, T: int) -> int:
     """Return the forward operations of a baseline model, without the projection to the vocabulary."""
     d, encoder, decoder = config.d_model, config.encoder_layers, config.decoder_layers
@@ -136,6 +157,15 @@ def _earlier_flops(config: EarlierConfig, S: int, T: int) -> int:
             cells = encoder * S * gates * 3 * d * d + decoder * T * gates * 4 * d * d + parts * decoder * 2 * d * d
             looking = 4 * T * S * d + 4 * T * d * d if config.attention != "none" else 0
             return cells + looking + (2 * (S + T) * d * d if config.attention == "additive" else 0)
+        case GnmtConfig():
+            # 8·d² per cell and input of size d: 16·d² in and back in each direction of the bottom layer, and so on
+            cells = (32 + 24 + 16 * (encoder - 2)) * S * d * d + decoder * 24 * T * d * d
+            return cells + 2 * (S + T) * d * d + 4 * T * S * d + experts_flops(config, S + T)
+        case DeepAttentionConfig():
+            # f of 4·d from d, 2·d or 3·d inputs, half of it once more, and 8·d² from the hidden state
+            columns = 2 * S * d * d * ((12 + 8) + (encoder - 1) * (36 + 8)) + 12 * S * d * d
+            layers = T * d * d * ((24 + 8) + (decoder - 1) * (36 + 8)) + 6 * T * d * d
+            return columns + layers + 2 * (S + T) * d * d + 4 * T * S * d
         case ConvolutionalConfig():
             return (encoder * S + decoder * T) * 4 * config.kernel * d * d + decoder * (2 * T * d * d + 4 * T * S * d)
         case DilatedConfig():

@@ -3,6 +3,8 @@
 Shapes: B sentences, S source positions, T target positions, D = d_model, K = d_k, V = d_v.
 """
 
+from typing import NamedTuple
+
 from torch import Tensor, nn
 
 from regard.config.model import (
@@ -17,6 +19,7 @@ from regard.model.attention import MultiHeadAttention
 from regard.model.cache import Cache, KeyValue
 from regard.model.kernels.dropout import Dropout
 from regard.model.kernels.linear import Linear
+from regard.model.later.experts import Experts
 from regard.model.later.linformer import Linformer
 from regard.model.later.longformer import Longformer
 from regard.model.later.performer import Performer
@@ -95,6 +98,27 @@ def _mixing(config: AnyTransformerConfig) -> MultiHeadAttention | StateSpace:
             return _self_attention(config)
 
 
+def _feed_forward(config: AnyTransformerConfig) -> FeedForward | Experts:
+    if isinstance(config, TransformerConfig) and config.experts:
+        return Experts(config.d_model, config.d_ff, config.experts, config.active_experts)
+    return FeedForward(config.d_model, config.d_ff, config.activation)
+
+
+class Fed(NamedTuple):
+    """A layer's output, and the penalty of its experts if it has some and is in training."""
+
+    x_BTD: Tensor
+    penalty: Tensor | None
+
+
+def _feed(network: FeedForward | Experts, around: AddNorm, x_BTD: Tensor, mask_BT: Tensor | None) -> Fed:
+    """Apply the feed-forward network, or experts, with its residual connection and norm."""
+    if isinstance(network, Experts):
+        y_BTD, penalty = network(around.enter(x_BTD), mask_BT)
+        return Fed(around.leave(x_BTD, y_BTD), penalty)
+    return Fed(around.leave(x_BTD, network(around.enter(x_BTD))), None)
+
+
 class EncoderLayer(Layer):
     """An encoder layer: self-attention, or the layer that `model.mixing` selects, then feed-forward."""
 
@@ -102,15 +126,14 @@ class EncoderLayer(Layer):
         super().__init__()
         self.attention = _mixing(config)
         self.around_attention = AddNorm(config.d_model, config.dropout, config.norm)
-        self.feed_forward = FeedForward(config.d_model, config.d_ff, config.activation)
+        self.feed_forward = _feed_forward(config)
         self.around_feed_forward = AddNorm(config.d_model, config.dropout, config.norm)
 
-    def forward(self, x_BSD: Tensor, mask_BS: Tensor, *, weights: bool = False) -> tuple[Tensor, Tensor | None]:
+    def forward(self, x_BSD: Tensor, mask_BS: Tensor, *, weights: bool = False) -> tuple[Fed, Tensor | None]:
         attended, weights_BHSS = self.attention.mix(self.around_attention.enter(x_BSD), mask_BS, weights=weights)
         x_BSD = self.around_attention.leave(x_BSD, attended)
 
-        x_BSD = self.around_feed_forward.leave(x_BSD, self.feed_forward(self.around_feed_forward.enter(x_BSD)))
-        return x_BSD, weights_BHSS
+        return _feed(self.feed_forward, self.around_feed_forward, x_BSD, mask_BS), weights_BHSS
 
 
 class DecoderLayer(Layer):
@@ -125,7 +148,7 @@ class DecoderLayer(Layer):
         sizes = (config.d_model, config.heads, config.d_k, config.d_v)
         self.cross = MultiHeadAttention(*sizes, score=config.score, dropout=config.attention_dropout)
         self.around_cross = AddNorm(config.d_model, config.dropout, config.norm)
-        self.feed_forward = FeedForward(config.d_model, config.d_ff, config.activation)
+        self.feed_forward = _feed_forward(config)
         self.around_feed_forward = AddNorm(config.d_model, config.dropout, config.norm)
 
     def memory(self, encoded_BSD: Tensor) -> KeyValue:
@@ -133,12 +156,20 @@ class DecoderLayer(Layer):
         return self.cross.keys_values(encoded_BSD)
 
     def forward(
-        self, x_BTD: Tensor, cache: Cache, memory: KeyValue, mask_BS: Tensor | None, *, weights: bool = False
-    ) -> tuple[Tensor, Cache, tuple[Tensor | None, Tensor | None]]:
+        self,
+        x_BTD: Tensor,
+        cache: Cache,
+        memory: KeyValue,
+        mask_BS: Tensor | None,
+        mask_BT: Tensor | None = None,
+        *,
+        weights: bool = False,
+    ) -> tuple[Fed, Cache, tuple[Tensor | None, Tensor | None]]:
         """Return the output at T further positions, the cache with their keys and values, and the weights if `weights`.
 
-        Target padding needs no mask of its own: it is on the right, where the causal mask hides it. A source may have
-        several adjacent rows; cross-attention treats their queries as those of one long row.
+        Attention needs no mask for target padding: it is on the right, where the causal mask hides it; `mask_BT` keeps
+        it from experts. A source may have several adjacent rows; cross-attention treats their queries as those of one
+        long row.
         """
         entered = self.around_attention.enter(x_BTD)
         query, keys_values = self.attention.queries_keys_values(entered, cache.length)
@@ -151,5 +182,5 @@ class DecoderLayer(Layer):
         attended, cross_BHTS = self.cross(query, memory, mask_BS, weights=weights)
         x_BTD = self.around_cross.leave(x_BTD, attended.view_as(x_BTD))
 
-        x_BTD = self.around_feed_forward.leave(x_BTD, self.feed_forward(self.around_feed_forward.enter(x_BTD)))
-        return x_BTD, cache, (own_BHTT, cross_BHTS)
+        fed = _feed(self.feed_forward, self.around_feed_forward, x_BTD, mask_BT)
+        return fed, cache, (own_BHTT, cross_BHTS)

@@ -4,9 +4,10 @@ Shapes: B sentences, S source positions, T target positions, D = d_model, V voca
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, Self
 
+import torch
 from torch import Tensor, nn
 
 from regard.model.kernels.linear import linear
@@ -19,6 +20,8 @@ class Memory:
     encoded_BSD: Tensor
     mask_BS: Tensor
     """True where there is a token."""
+    penalty: Tensor | None = field(default=None, kw_only=True)
+    """What training adds to the loss for the encoder; see `features_and_penalty`."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,12 @@ class Attentions:
     encoder: tuple[Tensor, ...]
     decoder: tuple[Tensor, ...]
     cross: tuple[Tensor, ...]
+
+
+def total(*penalties: Tensor | None) -> Tensor | None:
+    """Return the sum of those penalties that are not None; None if all are."""
+    there = [penalty for penalty in penalties if penalty is not None]
+    return torch.stack(there).sum() if there else None
 
 
 class DecoderState(Protocol):
@@ -61,6 +70,13 @@ class Seq2Seq(nn.Module):
     @abstractmethod
     def features(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:
         """Return the decoder's output before the projection, B, T, D. Position i depends on targets up to i."""
+
+    def features_and_penalty(self, source_BS: Tensor, target_BT: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Return the features, and what training adds to the loss of each token, such as for balance among experts.
+
+        The penalty is a differentiable number; None if the model has none or is not in training.
+        """
+        return self.features(source_BS, target_BT), None
 
     @property
     @abstractmethod

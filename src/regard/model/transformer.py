@@ -6,7 +6,7 @@ V vocabulary.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +16,7 @@ from regard.model.cache import Cache, Joined, KeyValue, sources_of
 from regard.model.embedding import Embedded, initialise
 from regard.model.layers import DecoderLayer, EncoderLayer
 from regard.model.masks import not_padding
-from regard.model.seq2seq import Attentions, DecoderState, Memory
+from regard.model.seq2seq import Attentions, DecoderState, Memory, total
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,17 @@ class TransformerState:
         return replace(self, caches=caches, memories=memories, mask_BS=mask_BS, beams=beams)
 
 
+class Decoded(NamedTuple):
+    """What the decoder computed for some positions."""
+
+    features_RTD: Tensor
+    state: TransformerState
+    weights: list[tuple[Tensor, Tensor]]
+    """Each layer's weights of self-attention and of cross-attention, if they were asked for."""
+    penalty: Tensor | None
+    """What training adds to the loss; see `features_and_penalty`."""
+
+
 class Transformer(Embedded):
     """The paper's Transformer if the config is `base`, except for its initial weights (see `initialise`).
 
@@ -70,7 +81,12 @@ class Transformer(Embedded):
         return self._encode(source_BS, weights=False)[0]
 
     def features(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:
-        return self._decode(target_BT, self._one_pass(self.encode(source_BS)))[0]
+        return self.features_and_penalty(source_BS, target_BT)[0]
+
+    def features_and_penalty(self, source_BS: Tensor, target_BT: Tensor) -> tuple[Tensor, Tensor | None]:
+        memory = self.encode(source_BS)
+        decoded = self._decode(target_BT, self._one_pass(memory))
+        return decoded.features_RTD, total(memory.penalty, decoded.penalty)
 
     def start(self, memory: Memory, max_length: int) -> TransformerState:
         mask_BS = None if bool(memory.mask_BS.all()) else memory.mask_BS
@@ -78,25 +94,25 @@ class Transformer(Embedded):
 
     def advance(self, tokens_BT: Tensor, state: DecoderState) -> tuple[Tensor, TransformerState]:
         assert isinstance(state, TransformerState)
-        features_BTD, state, _ = self._decode(tokens_BT, state)
-        return self.logits(features_BTD), state
+        decoded = self._decode(tokens_BT, state)
+        return self.logits(decoded.features_RTD), decoded.state
 
     def attentions(self, source_BS: Tensor, target_BT: Tensor) -> Attentions:
         memory, encoder = self._encode(source_BS, weights=True)
-        _, _, pairs = self._decode(target_BT, self._one_pass(memory), weights=True)
-        decoder, cross = zip(*pairs, strict=True)
+        decoder, cross = zip(*self._decode(target_BT, self._one_pass(memory), weights=True).weights, strict=True)
         return Attentions(tuple(encoder), decoder, cross)
 
     def _encode(self, source_BS: Tensor, *, weights: bool) -> tuple[Memory, list[Tensor]]:
         """Return the encoder's output and, if `weights`, the attention weights of each layer."""
         mask_BS = not_padding(source_BS)
         x_BSD = self.embedded_source(source_BS)
-        recorded = []
+        recorded, penalty = [], None
         for layer in self.encoder:
-            x_BSD, weights_BHSS = layer(x_BSD, mask_BS, weights=weights)
+            (x_BSD, of_layer), weights_BHSS = layer(x_BSD, mask_BS, weights=weights)
+            penalty = total(penalty, of_layer)
             if weights_BHSS is not None:
                 recorded.append(weights_BHSS)
-        return Memory(self.encoder_norm(x_BSD), mask_BS), recorded
+        return Memory(self.encoder_norm(x_BSD), mask_BS, penalty=penalty), recorded
 
     def _state(self, empty: Cache, memory: Memory, mask_BS: Tensor | None) -> TransformerState:
         memories = self._memories(memory)
@@ -115,14 +131,14 @@ class Transformer(Embedded):
         """Return the first decoder layer's input at T further positions, and the state after them, caches excepted."""
         return self.embedded_target(target_RT, state.length), state
 
-    def _decode(
-        self, target_RT: Tensor, state: TransformerState, *, weights: bool = False
-    ) -> tuple[Tensor, TransformerState, list[tuple[Tensor, Tensor]]]:
+    def _decode(self, target_RT: Tensor, state: TransformerState, *, weights: bool = False) -> Decoded:
         """Return the features of T further positions, the state after them and, if `weights`, each layer's weights."""
         x_RTD, after = self._decoder_input(target_RT, state)
-        caches, recorded = [], []
+        mask_RT = not_padding(target_RT) if self.training else None  # for experts, and in training alone
+        caches, recorded, penalty = [], [], None
         for layer, cache, memory in zip(self.decoder, state.caches, state.memories, strict=True):
-            x_RTD, grown, pair = layer(x_RTD, cache, memory, state.mask_BS, weights=weights)
+            (x_RTD, of_layer), grown, pair = layer(x_RTD, cache, memory, state.mask_BS, mask_RT, weights=weights)
+            penalty = total(penalty, of_layer)
             caches.append(grown)
             recorded.append(pair)
-        return self.decoder_norm(x_RTD), replace(after, caches=tuple(caches)), recorded
+        return Decoded(self.decoder_norm(x_RTD), replace(after, caches=tuple(caches)), recorded, penalty)

@@ -12,7 +12,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from regard.code_version import MEASURING, code_version
+from torch import Tensor
+
+from regard.code_version import MEASURING, code_version, training_version
 from regard.config.checked import Frozen, check
 from regard.config.presets import sections
 from regard.config.run import Config
@@ -21,13 +23,14 @@ from regard.errors import Failed, Interrupted, UserError
 from regard.evaluate.aligned import read_aligned
 from regard.evaluate.bleu import Bucket, bleu, by_length
 from regard.evaluate.perplexity import perplexity, score_texts
-from regard.evaluate.validator import translated, validation_pairs
+from regard.evaluate.validator import translate_sources, validation_pairs
 from regard.files import read_json, write_json
 from regard.model.cost import cost
 from regard.train.interrupt import listening
-from regard.train.log import Record, records
-from regard.train.loop import Observer, train
+from regard.train.log import Observer, Record, records
+from regard.train.loop import train
 from regard.train.run import LOG, MODEL, fingerprint, settle
+from regard.train.validation import Validator
 from regard.translate.load import load
 from regard.translate.translator import Translator
 
@@ -39,7 +42,7 @@ Warn = Callable[[str], None]
 
 FIGURES = "figures.json"
 
-Description = TypeVar("Description", bound=Frozen)
+AnyExperiment = TypeVar("AnyExperiment", bound=Frozen)
 
 
 class Row(NamedTuple):
@@ -88,13 +91,16 @@ class Sample(NamedTuple):
         return hashlib.sha256(repr(self.pairs).encode()).hexdigest()
 
 
-def read_experiment(kind: type[Description], name: str, path: Path | None) -> Description:
+def read_experiment(kind: type[AnyExperiment], name: str, path: Path | None) -> AnyExperiment:
     """Read an experiment from a file or, without one, from the package by its name."""
     return check(kind, sections(path or Path(str(files("regard.paper"))) / f"{name}.toml"), str(path or name))
 
 
-def sample_of(data: Prepared, files: tuple[str, str] | None = None) -> Sample:
-    """Read the sample from two files aligned by line; without them, take the validation set."""
+def sample_of(data: Prepared, files: tuple[str, str] | None = None, *, together: bool = False) -> Sample:
+    """Read the sample from two files aligned by line; without them, take the validation set; or take both together."""
+    if together and files is not None:
+        first, second = sample_of(data), sample_of(data, files)
+        return Sample(f"{first.name} and {second.name}", first.pairs + second.pairs)
     if data.config.task != "translation":
         raise UserError(f"{data.directory}: is for {data.config.task}; give data that was prepared for translation")
     if files is None:
@@ -112,7 +118,7 @@ def known(path: Path, config: Config, data: Prepared, sample: Sample, warn: Warn
     if not path.exists():
         return None
     figures = check(Figures, read_json(path), str(path))
-    same = figures.config.model_dump() == config.model_dump() and figures.data == fingerprint(data.directory)
+    same = _settings(figures.config) == _settings(config) and figures.data == fingerprint(data.directory)
     if not same or figures.sample != sample.checksum:
         return None
     here = code_version(MEASURING)
@@ -122,16 +128,30 @@ def known(path: Path, config: Config, data: Prepared, sample: Sample, warn: Warn
     return figures
 
 
-def train_to_the_end(config: Config, data: Prepared, run: Path, observer: Observer, *, fresh: bool = False) -> Record:
-    """Train to the last step unless that is done; return the last training entry of the log.
+def _settings(config: Config) -> dict[str, object]:
+    """Return settings without the folder of the data, which its checksum identifies wherever it is."""
+    return config.model_dump(exclude={"data"})
+
+
+def train_to_the_end(
+    config: Config,
+    data: Prepared,
+    run: Path,
+    observer: Observer,
+    *,
+    weights: Mapping[str, Tensor] | None = None,
+    validator: Validator | None = None,
+    fresh: bool = False,
+) -> Record:
+    """Train to the last step, from given weights if any, unless that is done; return the log's last training entry.
 
     A run with other settings, data or code, or beyond that step, is rejected. A stop signal after the last step stops
     the whole experiment.
     """
     if not fresh:
-        _check_code(run)
+        _check_code(run, config)
     with listening() as asked:
-        train(config, data, run, observer=observer, fresh=fresh)
+        train(config, data, run, weights=weights, validator=validator, observer=observer, fresh=fresh)
     if asked:
         raise Interrupted(
             f"{run}: stopped after its last step with everything saved; run the same command again to go on", asked.code
@@ -145,9 +165,9 @@ def train_to_the_end(config: Config, data: Prepared, run: Path, observer: Observ
     return last
 
 
-def _check_code(run: Path) -> None:
+def _check_code(run: Path, config: Config) -> None:
     """Reject a run that another version of the code started or resumed."""
-    here = code_version()
+    here = training_version(config.train.objective)
     lines = records(run / LOG) if (run / LOG).is_file() else ()
     for line in lines:
         there = line.get("code", "not recorded")
@@ -169,7 +189,7 @@ def measure(run: Path, config: Config, data: Prepared, sample: Sample, last: Rec
     """Translate the sample with a run's model, as `regard evaluate` does."""
     translator = load(run / MODEL)
     references = [[pair.target for pair in sample.pairs]]
-    lines = translated(translator, sample.pairs)
+    lines = translate_sources(translator, sample.pairs)
     score = bleu(lines, references)
     return Figures(
         step=last["step"],

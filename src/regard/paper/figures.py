@@ -1,4 +1,4 @@
-"""Figures for readers of the paper: positional encodings, the causal mask, the learning rate, attention heads.
+"""Figures for readers of the paper: positions, the causal mask, the learning rate, gradients, attention heads.
 
 Shapes: T queries, S keys, P positions, D = d_model, K = d_k, L layers, H heads.
 """
@@ -14,6 +14,7 @@ from regard.config.train import TrainConfig
 from regard.model.masks import distances, masked_softmax, visible
 from regard.model.positions import sinusoids
 from regard.paper.drawing import BLUE, GREEN, GREY, RED, picture, require
+from regard.paper.gradients import draw_gradients
 from regard.paper.heads import draw_heads, see_first
 from regard.train.schedule import rate
 
@@ -38,6 +39,7 @@ def write_figures(out: Path, model: Path | None, text: str) -> list[str]:
         ("positions-table", draw_table),
         ("causal-mask", draw_causal_mask),
         ("learning-rate", draw_rates),
+        ("gradients", draw_gradients),
     ]
     for name, draw in drawn:
         draw(*_files(out, name))

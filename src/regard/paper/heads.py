@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.errors import UserError
 from regard.look.figure import shown
-from regard.look.look import look
+from regard.look.inspection import look
 from regard.look.sight import Sight
 from regard.paper.drawing import picture
 from regard.translate.load import load

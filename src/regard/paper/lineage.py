@@ -64,10 +64,12 @@ def sized(experiment: Lineage, data: Prepared) -> dict[str, Config]:
                 "before; choose another train.schedule"
             )
     goal = cost(first[1].model).parameters
-    return dict([first, *((name, _as_large(config, goal)) for name, config in others)])
+    return dict([first, *((name, as_large(config, goal)) for name, config in others)])
 
 
-def _as_large(config: Config, parameters: int) -> Config:
+def as_large(config: Config, parameters: int) -> Config:
+    """Return the configuration with the d_model whose number of parameters is nearest."""
+
     def missing(width: int) -> int:
         return parameters - cost(config.model.model_copy(update={"d_model": width})).parameters
 

@@ -6,31 +6,32 @@ from typing import Any, NamedTuple
 
 from regard.evaluate.bleu import Bucket
 from regard.paper.drawing import BLUE, GREEN, GREY, RED, picture
-from regard.paper.findings import Point
 
 FEWEST = 20  # minimum number of sentences for a point of a curve over length
 
 
 class Difference(NamedTuple):
-    """The difference of a row from base, ours and the paper's; base's seeds have only ours."""
+    """The difference of a row from base in PPL (percent) and BLEU (points): ours with its interval, and the paper's."""
 
     row: str
-    ours: Point
-    paper: Point | None
+    ours: Sequence[tuple[float, float, float]]
+    paper: tuple[float, float]
 
 
-def draw_differences(path: Path, rows: Sequence[Difference]) -> None:
-    """Plot each row of Table 3 as a point left or right of base, ours and the paper's; the band is base's seeds."""
+def draw_differences(path: Path, rows: Sequence[Difference], margin: float) -> None:
+    """Plot each row of Table 3 left or right of base, ours with its interval; the band counts as the same."""
     with picture(path, size=(9, 1.2 + 0.28 * len(rows))) as figure:
         sides = figure.subplots(1, 2, sharey=True)
-        for at, axes, name in zip((0, 1), sides, ("PPL (less is better)", "BLEU"), strict=True):
-            ours = [row.ours[at] for row in rows]
-            seeds = [row.ours[at] for row in rows if row.paper is None]
-            published = [(row.paper[at], number) for number, row in enumerate(rows) if row.paper is not None]
-            axes.axvspan(min(seeds), max(seeds), color=BLUE, alpha=0.12, linewidth=0)
+        for at, axes, name in zip((0, 1), sides, ("PPL in % (less is better)", "BLEU"), strict=True):
+            if at == 0:
+                axes.axvspan(-margin, margin, color=BLUE, alpha=0.12, linewidth=0)
             axes.axvline(0, color=GREY, linewidth=0.8)
-            axes.scatter([x for x, _ in published], [y for _, y in published], 90, GREY, marker="|", label="the paper")
-            axes.scatter(ours, range(len(rows)), 26, BLUE, label="ours")
+            places = range(len(rows))
+            axes.scatter([row.paper[at] for row in rows], places, 90, GREY, marker="|", label="the paper")
+            values = [row.ours[at] for row in rows]
+            errors = [[value - low for value, low, _ in values], [high - value for value, _, high in values]]
+            style = {"fmt": "o", "markersize": 5, "color": BLUE, "linewidth": 1.4}
+            axes.errorbar([value for value, _, _ in values], places, xerr=errors, label="ours, 95 % interval", **style)
             axes.set_xlabel(f"{name}, difference from base")
             axes.locator_params(axis="x", nbins=6)  # more labels would overlap
             axes.grid(axis="y", alpha=0.3)

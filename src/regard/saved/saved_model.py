@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 
 from regard import __version__
 from regard.config.checked import check
-from regard.config.data import Task
 from regard.config.decode import DecodeConfig
 from regard.config.model import ModelConfig
 from regard.config.run import Config
+from regard.config.task import Task
 from regard.errors import UserError
 from regard.files import check_manifest, read_bytes, read_json
 from regard.saved.bundled import bundled, located

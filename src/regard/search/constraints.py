@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard.config.special_tokens import EOS, PAD
+from regard.config.special_tokens import EOS, PAD, UNK
 from regard.search.banned import Banned
 from regard.search.hypothesis import NEVER
 from regard.search.tree_rule import TreeRule
@@ -30,6 +30,8 @@ class Constraints:
     """Forced beginning of each sentence's output; empty for none."""
     trees: TreeRule | None = None
     """Restrict each sentence's output to a tree over its words."""
+    unknown: bool = False
+    """Allow UNK, which a vocabulary of words has for all others."""
 
     def __post_init__(self) -> None:
         assert not any(EOS in prefix for prefix in self.prefixes), "EOS only ends an output"
@@ -67,7 +69,10 @@ def forbid(
     length = history_RT.shape[1] - 1
     forced = _forced(length, sentences, ends, rules)
     kept = {row: logits_RV[row, token].clone() for row, token in forced.items()}
+    unknown_R = logits_RV[:, UNK].clone() if rules.unknown else None
     logits_RV.narrow(1, NEVER[0], len(NEVER)).fill_(-torch.inf)  # faster than indexing with three ids
+    if unknown_R is not None:
+        logits_RV[:, UNK] = unknown_R
     if rules.banned is not None:
         rules.banned.forbid(logits_RV, history_RT)
     if rules.no_repeat:

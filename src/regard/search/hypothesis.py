@@ -9,6 +9,7 @@ from regard.config.special_tokens import BOS, PAD, UNK
 from regard.search.length_penalty import normalised
 
 Sequences = tuple[tuple[int, ...], ...]  # of token ids
+Alternatives = tuple[Sequences, ...]  # of each requirement, the sequences that meet it
 NO_NUMBERS = "the model's scores are not numbers, so there is no best output; were its weights damaged?"
 NEVER = (PAD, UNK, BOS)  # tokens never in an output: the first two mean nothing, the third is only at the start
 

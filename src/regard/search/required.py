@@ -2,8 +2,9 @@
 
 A sentence's open hypotheses are kept in banks by their number of required tokens, K in each, so that one that has some
 of them need not compete with those that have none. Besides the best tokens, the next token of every required sequence
-is tried at every step. An output may end only when it contains all of them. Without required sequences this is the beam
-search of beam.py; it is slower, because its banks have different sizes and are kept in lists.
+is tried at every step. An output may end only when it contains all of them. A requirement may have alternatives, such
+as the inflected forms of a term: one of its sequences is enough. Without required sequences this is the beam search of
+beam.py; it is slower, because its banks have different sizes and are kept in lists.
 
 Shapes: R open hypotheses of all sentences and banks, T target positions, V vocabulary, N best tokens of a row.
 """
@@ -11,6 +12,7 @@ Shapes: R open hypotheses of all sentences and banks, T target positions, V voca
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -21,7 +23,7 @@ from regard.errors import UserError
 from regard.model.seq2seq import Seq2Seq
 from regard.search.beam import decided, normaliser
 from regard.search.constraints import NONE, Constraints, forbid, limits
-from regard.search.hypothesis import Hypothesis, Sequences, finished
+from regard.search.hypothesis import Alternatives, Hypothesis, Sequences, finished
 from regard.search.step import next_logits
 
 
@@ -45,17 +47,22 @@ def required_search(
     model: Seq2Seq,
     source_BS: Tensor,
     config: DecodeConfig,
-    required: Sequence[Sequences],
+    required: Sequence[Sequences | Alternatives],
     *,
     n_best: int = 1,
     constraints: Constraints = NONE,
     longest: int | None = None,
+    partial: bool = False,
 ) -> list[list[Hypothesis]]:
-    """Return the n best hypotheses of each sentence that contain each of its required sequences, in any order."""
+    """Return the n best hypotheses of each sentence that contain what it requires, in any order.
+
+    A sentence requires sequences, or one sequence each of several alternatives. A sentence without such a hypothesis
+    raises UserError, or has an empty list if `partial`.
+    """
     assert 1 <= n_best <= config.beam
-    required = [tuple(dict.fromkeys(sequences)) for sequences in required]
-    assert all(all(sequences) for sequences in required), "an empty sequence is in every output"
-    room = [sum(map(len, sequences)) for sequences in required]
+    wanted: list[Alternatives] = [tuple(dict.fromkeys(map(_alternatives, given))) for given in required]
+    assert all(all(map(all, choices)) for choices in wanted), "an empty sequence is in every output"
+    room = [sum(map(_weight, choices)) for choices in wanted]
     ends = [max(pair) for pair in zip(limits(source_BS, config.extra_length, constraints, longest), room, strict=True)]
     found: list[list[Hypothesis]] = [[] for _ in ends]
     counts = [0] * len(ends)
@@ -65,10 +72,10 @@ def required_search(
     while opened:
         last = [[hypothesis.tokens[-1] if hypothesis.tokens else BOS] for hypothesis in opened]
         logits_RV, state = next_logits(model, torch.tensor(last, device=source_BS.device), state)
-        candidates = _candidates(logits_RV, opened, ends, required, constraints, config.beam)
+        candidates = _candidates(logits_RV, opened, ends, wanted, constraints, config.beam)
         opened = []
         for sentence, group in groupby(candidates, key=lambda candidate: candidate.sentence):
-            ended, going = _choose(list(group), required[sentence], config.beam)
+            ended, going = _choose(list(group), wanted[sentence], config.beam)
             counts[sentence] += len(ended)
             new = [finished(list(one.tokens), list(one.scores), one.total, config) for one in ended]
             found[sentence] = sorted(found[sentence] + new, key=lambda hypothesis: -hypothesis.score)[:n_best]
@@ -78,7 +85,7 @@ def required_search(
         if opened:
             state = state.select(torch.tensor([one.row for one in opened], device=source_BS.device))
 
-    if not all(found):
+    if not all(found) and not partial:
         raise UserError("no output can hold all that is required of it; require less, or ban less")
     return found
 
@@ -87,7 +94,7 @@ def _candidates(
     logits_RV: Tensor,
     opened: list[_Open],
     ends: Sequence[int],
-    required: Sequence[Sequences],
+    required: Sequence[Alternatives],
     rules: Constraints,
     width: int,
 ) -> list[_Open]:
@@ -103,7 +110,7 @@ def _candidates(
     candidates = []
     for row, (one, scores, extra) in enumerate(zip(opened, best, wanted, strict=True)):
         scores |= {token: float(score_RV[row, token]) for token in sorted({*extra, EOS} - set(scores))}
-        complete = covered(one.tokens, required[one.sentence]) == sum(map(len, required[one.sentence]))
+        complete = covered(one.tokens, required[one.sentence]) == sum(map(_weight, required[one.sentence]))
         here = _Open(one.sentence, one.total, one.tokens, one.scores, row)
         for token, score in scores.items():
             if score > -torch.inf and (token != EOS or complete):
@@ -111,7 +118,7 @@ def _candidates(
     return candidates
 
 
-def _choose(candidates: list[_Open], required: Sequences, width: int) -> tuple[list[_Open], list[_Open]]:
+def _choose(candidates: list[_Open], required: Alternatives, width: int) -> tuple[list[_Open], list[_Open]]:
     """Return the candidates of one sentence that end, and those that stay open."""
     banks: dict[int, list[_Open]] = {}
     for candidate in sorted(candidates, key=lambda one: -one.total):  # stable: the better parent first
@@ -124,28 +131,42 @@ def _choose(candidates: list[_Open], required: Sequences, width: int) -> tuple[l
     return ended, sorted(going, key=lambda one: -one.total)
 
 
-def covered(tokens: tuple[int, ...], required: Sequences) -> int:
-    """Return the number of required tokens in an output: of complete sequences, and of the longest begun at its end."""
-    met = [sequence for sequence in required if _holds(tokens, sequence)]
+def covered(tokens: tuple[int, ...], required: Alternatives) -> int:
+    """Return the number of required tokens in an output: of what is met, and of the longest sequence begun at its end.
+
+    A requirement counts as many tokens as its longest sequence has.
+    """
+    met = {choice for choice in required if any(_holds(tokens, sequence) for sequence in choice)}
     begun = (
         length
-        for sequence in required
-        if sequence not in met
+        for choice in required
+        if choice not in met
+        for sequence in choice
         for length in range(1, len(sequence))
         if tokens[-length:] == sequence[:length]
     )
-    return sum(map(len, met)) + max(begun, default=0)
+    return sum(map(_weight, met)) + max(begun, default=0)
 
 
-def needed(tokens: tuple[int, ...], required: Sequences) -> set[int]:
-    """Return the tokens that begin or continue a missing sequence; no other token increases `covered`."""
+def needed(tokens: tuple[int, ...], required: Alternatives) -> set[int]:
+    """Return the tokens that begin or continue what is missing; no other token increases `covered`."""
     return {
         sequence[length]
-        for sequence in required
-        if not _holds(tokens, sequence)
+        for choice in required
+        if not any(_holds(tokens, sequence) for sequence in choice)
+        for sequence in choice
         for length in range(len(sequence))
         if length == 0 or tokens[-length:] == sequence[:length]
     }
+
+
+def _alternatives(given: "tuple[int, ...] | Sequences") -> Sequences:
+    """Return the sequences of a requirement, of which one is enough."""
+    return cast("Sequences", given if given and isinstance(given[0], tuple) else (given,))
+
+
+def _weight(choice: Sequences) -> int:
+    return max(map(len, choice))
 
 
 def _holds(tokens: tuple[int, ...], sequence: tuple[int, ...]) -> bool:

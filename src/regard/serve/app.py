@@ -10,9 +10,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from regard.serve import deepl, libretranslate, look, watching
+from regard.serve.api import deepl, deepl_documents, libretranslate, look, watching
+from regard.serve.api.described import Handler, Operation, description
 from regard.serve.assets import FOLDERS, Assets
-from regard.serve.described import Handler, Operation, description
+from regard.serve.knowledge import corrections, glossaries
 from regard.serve.middleware import Middleware
 from regard.serve.refused import Refused, shape
 from regard.serve.state import AppState
@@ -22,7 +23,12 @@ def create_app(state: AppState, names: frozenset[str] | None) -> ASGIApp:
     """Create the ASGI application; `names` are the host names that it answers to, None for any."""
     apis = {
         "LibreTranslate": libretranslate.operations(state),
-        "DeepL": deepl.operations(state),
+        "DeepL": [
+            *deepl.operations(state),
+            *deepl_documents.operations(state),
+            *glossaries.operations(state),
+        ],
+        "Corrections": corrections.operations(state),
         "Page": look.operations(state),
         "Watching": watching.operations(state),
     }

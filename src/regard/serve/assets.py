@@ -14,7 +14,7 @@ from regard.look.page import VIEWER, sourced
 from regard.serve.middleware import HEADERS, POLICY
 
 PAGE = Path(__file__).parent / "page"
-FOLDERS = {"/page": PAGE, "/look": VIEWER}
+FOLDERS = {"/page": PAGE, "/panels": PAGE / "panels", "/look": VIEWER}
 INDEX = "/page/index.html"
 SCRIPTS = ("/page/page.js", "/look/viewer.js")
 
@@ -32,7 +32,10 @@ class Assets:
 
     def __init__(self) -> None:
         self.contents = {
-            f"{at}/{path.name}": path.read_bytes() for at, folder in FOLDERS.items() for path in folder.iterdir()
+            f"{at}/{path.name}": path.read_bytes()
+            for at, folder in FOLDERS.items()
+            for path in folder.iterdir()
+            if path.is_file()
         }
         self.contents |= {address: joined(address, FOLDERS).encode() for address in SCRIPTS}
         page = self.contents[INDEX].decode()

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from threading import Lock
 
 from regard.engines.engine import Engine, Progress, Request, quiet
@@ -52,6 +53,8 @@ class CachingEngine:
     def search(
         self, sources: Sequence[Sequence[int]], request: Request, progress: Progress = quiet
     ) -> list[list[Hypothesis]]:
+        if len(request.terms) > 1 or request.prefixes:
+            return self._each(sources, request, progress)
         keys: list[Key] = [(self.model, request, tuple(source)) for source in sources]
         known = {key: hypotheses for key in keys if (hypotheses := self.cache.get(key)) is not None}
         new = [key for key in dict.fromkeys(keys) if key not in known]
@@ -65,6 +68,16 @@ class CachingEngine:
                 known[key] = hypotheses
                 self.cache.put(key, hypotheses)
         return [known[key] for key in keys]
+
+    def _each(self, sources: Sequence[Sequence[int]], request: Request, progress: Progress) -> list[list[Hypothesis]]:
+        """Search sources with constraints of their own one by one, each as a request that others may share."""
+        found = []
+        for number, source in enumerate(sources):
+            own = replace(request, terms=request.terms[number : number + 1], prefixes=())
+            if request.prefixes:
+                own = replace(own, prefix=request.prefixes[number])
+            found += self.search([source], own, progress)
+        return found
 
 
 def _size(key: Key, hypotheses: list[Hypothesis]) -> int:

@@ -10,7 +10,7 @@ from functools import cached_property
 from threading import Lock
 from typing import Any
 
-from regard.serve.languages import base
+from regard.serve.api.languages import base
 from regard.text.normalise import normalise
 
 SERVED_ODDS = 50.0  # prior odds of a served language against another

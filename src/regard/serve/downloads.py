@@ -47,6 +47,14 @@ class DownloadStore:
         self._tidy()
         return self._files.get(token)
 
+    def take(self, token: str) -> File | None:
+        """Return a file and remove it."""
+        self._tidy()
+        found = self._files.pop(token, None)
+        if found is not None:
+            self._bytes -= len(found.content)
+        return found
+
     def _tidy(self) -> None:
         while self._files:
             oldest = next(iter(self._files.values()))

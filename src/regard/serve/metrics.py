@@ -4,6 +4,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+ANSWER_SECONDS = (0.05, 0.1, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 5, 10, 30)
 
 
 class Metrics:
@@ -19,7 +20,14 @@ class Metrics:
             buckets=SECONDS,
             registry=own,
         )
+        self.translated_seconds = Histogram(
+            "regard_translated_seconds",
+            "Time from a request's head to its translation",
+            buckets=ANSWER_SECONDS,
+            registry=own,
+        )
         self.at_work = Gauge("regard_requests_at_work", "Requests under way", registry=own)
+        self.loop_delay = Gauge("regard_loop_delay_seconds", "How late the event loop is", registry=own)
         self.queue_tokens = Gauge("regard_queue_tokens", "Source tokens that wait", registry=own)
         self.batch_sentences = Histogram(
             "regard_batch_sentences", "Sentences searched together", buckets=SIZES, registry=own

@@ -11,16 +11,17 @@ from typing import Any
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from regard.serve.admission import Lease
-from regard.serve.hosts import called, same_origin
-from regard.serve.rates import Rates, network
+from regard.serve.limits.admission import Lease
+from regard.serve.limits.hosts import called, same_origin
+from regard.serve.limits.rates import Rates, network
 from regard.serve.refused import Refused, shape
 from regard.serve.state import AppState
 
-FILES = "/translate_file"
+FILES = ("/translate_file", "/v2/document")
 FREE = ("/health", "/ready", "/metrics")  # monitoring endpoints
 SAFE = ("GET", "HEAD", "OPTIONS")
 TRANSLATE_BY_GET = "/v2/translate"
+TRANSLATIONS = ("/translate", "/v2/translate")
 DISCARDED = 4 << 20  # bytes read and dropped, so that the client reads our answer
 DISCARD_SECONDS = 2.0
 POLICY = "content-security-policy"
@@ -97,7 +98,7 @@ class Middleware:
             self.metrics.refused.labels("size").inc()
             raise _too_large(self._most(scope))
         try:
-            return self.admission.enter(_address(scope), size, document=scope["path"] == FILES)
+            return self.admission.enter(_address(scope), size, document=scope["path"] in FILES)
         except Refused:
             self.metrics.refused.labels("inflight").inc()
             raise
@@ -151,12 +152,14 @@ class Middleware:
 
     def _most(self, scope: Scope) -> int:
         """Return the largest accepted body in bytes."""
-        return self.settings.file_bytes if scope["path"] == FILES else self.settings.body_bytes
+        return self.settings.file_bytes if scope["path"] in FILES else self.settings.body_bytes
 
     def _record(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "other")
         self.metrics.requests.labels(route, str(status)).inc()
         self.metrics.seconds.labels(route).observe(seconds)
+        if status == 200 and route in TRANSLATIONS:
+            self.metrics.translated_seconds.observe(seconds)
         log.info("%s %s %d %.0f ms", scope["method"] if route != "other" else "-", route, status, 1000 * seconds)
 
 

@@ -9,6 +9,7 @@ from threading import Lock
 from regard.errors import UserError
 from regard.model.cost import cost
 from regard.serve.metrics import Metrics
+from regard.translate.card import card_summary
 from regard.translate.load import load
 from regard.translate.translator import Translator
 
@@ -45,6 +46,9 @@ class Models:
         self._loaded: OrderedDict[str, Loaded] = OrderedDict()
         self._serial = 0
         self._lock, self._reading = Lock(), Lock()
+        self._named: set[str] = set()
+        """Models whose languages the command line names."""
+        self._summaries: dict[str, str | None] = {}
         self.steps: dict[tuple[str, str], Step] = {}
         for name in names:
             for step in self._steps(name):
@@ -68,6 +72,10 @@ class Models:
         """Return the languages that can be translated into a language, and the language itself last."""
         found = [source for source in self.languages if source != target and self.route(source, target)]
         return [*found, target]
+
+    def summary(self, name: str) -> str | None:
+        """Return the first sentence of a model's card, which says what it is good for; None if it has no card."""
+        return self._summaries.get(name)
 
     def loaded(self, name: str) -> Loaded:
         with self._lock:
@@ -94,6 +102,23 @@ class Models:
                 self.metrics.models.set(len(self._loaded))
                 return self._loaded[name]
 
+    def reload(self) -> None:
+        """Load every model in memory anew; whoever has the old one finishes with it."""
+        with self._reading:
+            with self._lock:
+                names = list(self._loaded)
+            fresh = {name: load(name) for name in names}
+            for name, translator in fresh.items():
+                with self._lock:
+                    served = {(step.source, step.target) for step in self.steps.values() if step.model == name}
+                    if name not in self._named and not served <= set(_directions(translator)):
+                        raise UserError(f"{name}: translates other languages than before; start the server again")
+            with self._lock:
+                for name, translator in fresh.items():
+                    self._serial += 1
+                    self._loaded[name] = Loaded(translator, self._serial)
+                    self.metrics.loads.inc()
+
     def _make_room(self, needed: int) -> None:
         while self._loaded and sum(self._bytes[name] for name in self._loaded) + needed > self.most_bytes:
             self._loaded.popitem(last=False)
@@ -103,10 +128,13 @@ class Models:
         """Load a model and return its directions."""
         named = _NAMED.fullmatch(given)
         name = named[3] if named else given
+        if named:
+            self._named.add(name)
         translator = self.loaded(name).translator
         pairs = [(named[1].replace("_", "-"), named[2].replace("_", "-"))] if named else _directions(translator)
         if not pairs:
             raise UserError(f"{name}: does not say which languages it translates; say it, such as --model en-de={name}")
+        self._summaries[name] = card_summary(name)
         tagged = bool(translator.source_subwords.tags)
         steps = [Step(source, target, name, target if tagged else None) for source, target in pairs]
         for step in steps:

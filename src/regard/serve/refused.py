@@ -36,4 +36,4 @@ def gone() -> Refused:
 
 def shape(path: str, sentence: str) -> dict[str, Any]:
     """Return the error body that DeepL's clients or, at all other paths, LibreTranslate's expect."""
-    return {"message": sentence} if path.startswith("/v2/") else {"error": sentence}
+    return {"message": sentence} if path.startswith(("/v2/", "/v3/")) else {"error": sentence}

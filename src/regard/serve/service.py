@@ -3,25 +3,26 @@
 The translation path is that of `regard translate`; only the engine differs: it consults the cache, then the queue.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from regard.documents.placement import Pairs
 from regard.documents.segment import Piece, Segment, Translated, checkpoints, rebuild, segments
-from regard.serve.batcher import Batcher, Queued
+from regard.memory.pair import Pair
+from regard.saved.weights import Array
+from regard.serve.batching.batcher import Batcher, Queued
+from regard.serve.batching.cancellation import CancellationToken
 from regard.serve.cache import Cache, CachingEngine
-from regard.serve.cancellation import CancellationToken
+from regard.serve.knowledge.server_knowledge import Knowledge
 from regard.serve.metrics import Metrics
 from regard.serve.models import Models, Step
+from regard.terms.glossary import Glossary
+from regard.translate.translation import Translation
 from regard.translate.translator import Attention, Options, Translator
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 Route = Sequence[Step]
 WINDOW_CHARACTERS = 10_000  # of a document, translated together
@@ -34,6 +35,10 @@ class Answer:
 
     text: str
     alternatives: tuple[str, ...] = ()
+    translation: Translation | None = None
+    """The translation that the last model made, sentence by sentence; None if there was nothing to do."""
+    memory: Pair | None = None
+    """The pair of the memory that is the whole text's translation."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,7 @@ class TranslationService:
     batcher: Batcher
     cache: Cache
     metrics: Metrics
+    knowledge: Knowledge
     turn: Lock = field(default_factory=Lock)
     """Serialises alignments, which do not go through the queue."""
     parsing: Lock = field(default_factory=Lock)
@@ -61,7 +67,7 @@ class TranslationService:
     def _in_turn(self, attention: Attention, cancellation: CancellationToken) -> Attention:
         """Align one sentence at a time, so that searches keep the CPU; stop if the request is cancelled."""
 
-        def waiting(source: Sequence[int], target: Sequence[int], layer: int | None) -> "Tensor":
+        def waiting(source: Sequence[int], target: Sequence[int], layer: int | None) -> Array:
             with self.turn:
                 cancellation.check()
                 return attention(source, target, layer)
@@ -76,29 +82,71 @@ class TranslationService:
         *,
         alternatives: int = 0,
         split: bool = True,
+        glossary: Glossary | None = None,
     ) -> list[Answer]:
-        """Translate texts; alternatives come from the last step."""
+        """Translate texts; alternatives come from the last step. Without a glossary, the server's own is used."""
         if not route:
             return [Answer(text) for text in texts]
+        known = self._recalled(route, texts)
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        made = self._translated(route, new, cancellation, alternatives=alternatives, split=split, glossary=glossary)
+        known |= zip(new, made, strict=True)
+        return [known[text] for text in texts]
+
+    def _recalled(self, route: Route, texts: Sequence[str]) -> dict[str, Answer]:
+        """Return what the memory has for whole texts along a route of several models."""
+        if len(route) == 1 or self.knowledge.memory is None:
+            return {}
+        found = self.knowledge.memory.exact(route[0].source, route[-1].target, texts)
+        return {text: Answer(pair.target, memory=pair) for text, pair in found.items()}
+
+    def _translated(
+        self,
+        route: Route,
+        texts: Sequence[str],
+        cancellation: CancellationToken,
+        *,
+        alternatives: int,
+        split: bool,
+        glossary: Glossary | None,
+    ) -> list[Answer]:
         *before, last = route
         for step in before:
-            texts = self.translator(step, cancellation).translate(texts, Options(target=step.tag, split=split))
-        translator, options = self.translator(last, cancellation), Options(target=last.tag, split=split)
-        best = translator.translate(texts, options)
+            texts = self.translator(step, cancellation).translate(texts, self.options(step, split=split))
+        translator, options = self.translator(last, cancellation), self.options(last, split=split, glossary=glossary)
+        best = list(translator.stream(texts, replace(options, fuzzy=alternatives > 0)))
         if not alternatives:
-            return list(map(Answer, best))
+            return [Answer(one.text, translation=one) for one in best]
         found = translator.window(texts, replace(options, n_best=alternatives + 1))
         return [
-            Answer(text, _others(text, [one.option(number) for number in range(one.options)], alternatives))
-            for text, one in zip(best, found, strict=True)
+            Answer(
+                one.text, _others(one.text, [more.option(number) for number in range(more.options)], alternatives), one
+            )
+            for one, more in zip(best, found, strict=True)
         ]
 
+    def options(self, step: Step, *, split: bool = True, glossary: Glossary | None = None) -> Options:
+        """Return the options of a step, with what the server's owner knows about its direction."""
+        return Options(
+            target=step.tag,
+            split=split,
+            glossary=glossary or self.knowledge.glossaries.get((step.source, step.target)),
+            memory=self.knowledge.memory,
+            languages=(step.source, step.target),
+        )
+
     def documents(
-        self, route: Route, taken: Sequence[Sequence[Piece]], cancellation: CancellationToken, *, split: bool = True
+        self,
+        route: Route,
+        taken: Sequence[Sequence[Piece]],
+        cancellation: CancellationToken,
+        *,
+        split: bool = True,
+        glossary: Glossary | None = None,
     ) -> list[str]:
         """Translate documents given as pieces; their structure stays."""
         every = [segment for pieces in taken for segment in segments(pieces)]
-        found = iter(self._segments(route, every, cancellation, split=split))
+        found = iter(self.translate_segments(route, every, cancellation, split=split, glossary=glossary))
         with self.processor(cancellation):
             return [rebuild(pieces, islice(found, len(segments(pieces)))) for pieces in taken]
 
@@ -114,21 +162,36 @@ class TranslationService:
             if cancellation.document:
                 self.parsing.release()
 
-    def _segments(
-        self, route: Route, found: Sequence[Segment], cancellation: CancellationToken, *, split: bool
+    def translate_segments(
+        self,
+        route: Route,
+        found: Sequence[Segment],
+        cancellation: CancellationToken,
+        *,
+        split: bool = True,
+        glossary: Glossary | None = None,
+        progress: Callable[[float], None] | None = None,
     ) -> list[Translated]:
-        """Return a translation for each segment, with an alignment if it contains marks."""
+        """Return a translation for each segment, with an alignment if it contains marks; `progress` is called with the
+        share that is done."""
         done = [Translated(segment.text, identity(segment.text)) for segment in found]
+        finished, every = 0, max(1, len(found) * len(route))
         for step in route:
             translator = self.translator(step, cancellation)
             for aligned in (False, True):
                 numbers = [number for number, segment in enumerate(found) if segment.aligned == aligned]
-                options = Options(target=step.tag, alignment=aligned and translator.has_weights, split=split)
+                own = glossary if step is route[-1] else None
+                options = replace(
+                    self.options(step, split=split, glossary=own), alignment=aligned and translator.has_weights
+                )
                 for window in _windows(numbers, [done[number].text for number in numbers]):
                     cancellation.check()
                     translations = translator.window([done[number].text for number in window], options)
                     for number, one in zip(window, translations, strict=True):
                         done[number] = Translated(one.text, through(done[number].pairs, one.pairs))
+                    finished += len(window)
+                    if progress is not None:
+                        progress(finished / every)
         return done
 
 

@@ -16,8 +16,10 @@ class Settings(Frozen):
 
     body_bytes: Count = 128 << 10
     """Largest request body."""
-    file_bytes: Count = 1 << 20
+    file_bytes: Count = 4 << 20
     """Largest file to translate."""
+    unpacked_bytes: Count = 16 << 20
+    """Largest office document or book to translate, unpacked."""
     texts: Count = 50
     """Texts in a request."""
     characters: Count = 5000
@@ -68,9 +70,13 @@ class Settings(Frozen):
     """Memory for models; the least recently used is unloaded."""
     cache_bytes: Amount = 64 << 20
     """Memory for cached translations of recent sentences."""
+    glossaries: Amount = 1000
+    """Glossaries that clients store."""
     kept_bytes: Count = 64 << 20
     """Memory for translated files that wait for download."""
     kept_seconds: Seconds = 1800.0
+    """Time until a translated file, or the status of one, is removed. One of `/v2/document` is removed when it is
+    downloaded."""
     hosts: tuple[str, ...] = ()
     """Accepted host names, such as `["translate.example"]`; without any, a server on loopback answers to localhost,
     elsewhere to all names."""

@@ -1,38 +1,52 @@
 """The application state that all requests share, and how a request waits for work in threads."""
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
 from starlette.requests import Request
 
 from regard.cores import available_cores
-from regard.serve.admission import Admission, Lease
-from regard.serve.batcher import Batcher
+from regard.errors import Failed, UserError
+from regard.serve.batching.batcher import Batcher
+from regard.serve.batching.cancellation import CancellationToken
 from regard.serve.cache import Cache
-from regard.serve.cancellation import CancellationToken
 from regard.serve.detect import Detector
 from regard.serve.downloads import DownloadStore
-from regard.serve.keys import Keys
+from regard.serve.jobs import DocumentJobs
+from regard.serve.knowledge.server_knowledge import Knowledge, read_glossaries
+from regard.serve.limits.admission import Admission, Lease
+from regard.serve.limits.keys import Keys
+from regard.serve.limits.rates import Rates
 from regard.serve.metrics import Metrics
 from regard.serve.models import Models
-from regard.serve.rates import Rates
 from regard.serve.refused import Refused, busy, gone, late
 from regard.serve.service import TranslationService
 from regard.serve.settings import Settings
 
 Result = TypeVar("Result")
 CHARACTERS_A_TOKEN = 5  # at most, in natural text
+log = logging.getLogger("regard.serve")
 
 
 class AppState:
     """The models, queues, limits and counters of one server."""
 
-    def __init__(self, models: Sequence[str], settings: Settings, keys: Keys | None = None) -> None:
+    def __init__(
+        self,
+        models: Sequence[str],
+        settings: Settings,
+        keys: Keys | None = None,
+        *,
+        memory: Path | None = None,
+        glossaries: Sequence[str] = (),
+    ) -> None:
         """Load the models. Without `keys`, no key is needed."""
         self.settings, self.keys = settings, keys
         self.metrics = Metrics()
@@ -40,9 +54,14 @@ class AppState:
         workers = available_cores() + 1  # one more prepares a batch while each core searches one
         self.batcher = Batcher(workers, settings, self.metrics)
         self.admission = Admission(settings)
-        self.service = TranslationService(self.models, self.batcher, Cache(settings.cache_bytes), self.metrics)
+        self.knowledge = Knowledge.open(
+            self.models.steps, memory=memory, glossaries=glossaries, most_stored=settings.glossaries
+        )
+        cache = Cache(settings.cache_bytes)
+        self.service = TranslationService(self.models, self.batcher, cache, self.metrics, self.knowledge)
         self.detector = Detector(self.models.languages)
         self.downloads = DownloadStore(settings.kept_bytes, settings.kept_seconds)
+        self.jobs = DocumentJobs(settings.kept_seconds)
         self.rates = Rates(settings.key_rate)
         self.threads = ThreadPoolExecutor(settings.requests, thread_name_prefix="request")
         self.looking = Lock()
@@ -81,6 +100,11 @@ class AppState:
             self.used[holder] -= characters
             raise
 
+    @property
+    def overloaded(self) -> bool:
+        """Return whether even a text of one word is rejected."""
+        return self.at_work >= self.settings.requests or self.batcher.full(1, self.batcher.entering)
+
     async def run(
         self,
         request: Request,
@@ -95,18 +119,8 @@ class AppState:
         Work on `characters` is rejected here, before a thread starts it, if it can't be done in time; the queue checks
         again when it knows the number of tokens.
         """
-        if self.draining or self.at_work >= self.settings.requests:
-            self.metrics.refused.labels("drain" if self.draining else "requests").inc()
-            raise busy()
-        if characters:
-            self.batcher.check(characters // CHARACTERS_A_TOKEN)
         cancellation = CancellationToken(document=document)
-        waiting: asyncio.Future[Result] = asyncio.wrap_future(self.threads.submit(work, cancellation))
-        self._count(1)
-        waiting.add_done_callback(self._done)
-        lease: Lease = request.scope["regard.lease"]
-        lease.hold()
-        waiting.add_done_callback(lambda _: lease.release())
+        waiting = self._start(request.scope["regard.lease"], work, cancellation, characters)
         left = asyncio.ensure_future(_gone(request))
         either: list[asyncio.Future[Any]] = [waiting, left]
         try:
@@ -119,14 +133,66 @@ class AppState:
             raise busy() from None
         finally:
             left.cancel()
-            if not waiting.done():
-                cancellation.cancelled = True
-                self.batcher.wake()
+            self._end(waiting, cancellation)
+
+    async def run_document(self, lease: Lease, work: Callable[[CancellationToken], Result]) -> Result:
+        """Run work on a document in a thread until it is done, the deadline passes or the task is cancelled. No request
+        waits for it."""
+        cancellation = CancellationToken(document=True)
+        waiting = self._start(lease, work, cancellation)
+        try:
+            async with asyncio.timeout(self.settings.file_deadline):
+                return await asyncio.shield(waiting)
+        except TimeoutError:
+            self.metrics.refused.labels("deadline").inc()
+            raise late() from None
+        finally:
+            self._end(waiting, cancellation)
+
+    def _start(
+        self,
+        lease: Lease,
+        work: Callable[[CancellationToken], Result],
+        cancellation: CancellationToken,
+        characters: int = 0,
+    ) -> "asyncio.Future[Result]":
+        """Start work in a thread, or raise Refused. It holds the lease until it has ended, whoever waits for it."""
+        if self.draining or self.at_work >= self.settings.requests:
+            self.metrics.refused.labels("drain" if self.draining else "requests").inc()
+            raise busy()
+        if characters:
+            self.batcher.reserve(characters // CHARACTERS_A_TOKEN, cancellation)
+        waiting: asyncio.Future[Result] = asyncio.wrap_future(self.threads.submit(work, cancellation))
+        self._count(1)
+        waiting.add_done_callback(lambda _: self.batcher.unreserve(cancellation))
+        waiting.add_done_callback(self._done)
+        lease.hold()
+        waiting.add_done_callback(lambda _: lease.release())
+        return waiting
+
+    def _end(self, waiting: "asyncio.Future[Any]", cancellation: CancellationToken) -> None:
+        """Cancel work that nobody waits for any longer."""
+        if not waiting.done():
+            cancellation.cancelled = True
+            self.batcher.wake()
 
     def close(self) -> None:
         """Cancel all running work."""
         self.batcher.close()
         self.threads.shutdown(wait=False, cancel_futures=True)
+        self.knowledge.close()
+
+    def reload(self) -> None:
+        """Load the models and glossaries anew; work in hand is finished with the old. After an error, the old stay."""
+        try:
+            glossaries = read_glossaries(self.knowledge.files)
+            self.models.reload()
+        except (UserError, Failed, OSError) as error:
+            log.error("not reloaded: %s", error)
+            return
+        self.knowledge.glossaries.clear()
+        self.knowledge.glossaries.update(glossaries)
+        log.warning("reloaded the models and glossaries")
 
     def _done(self, waiting: "asyncio.Future[Any]") -> None:
         """Clean up after work, whether or not anybody still waits for it."""

@@ -23,7 +23,7 @@ from regard.errors import UserError
 from regard.text import charsmap
 from regard.text.protobuf import fields, message, number
 
-Kind = Literal["bpe", "unigram"]
+SubwordKind = Literal["bpe", "unigram"]
 
 LARGEST_FILE = 64 << 20  # bytes; a million pieces of 16 Korean letters would fit
 LONGEST_PIECE = 16  # characters: the most that sentencepiece learns, and so 64 bytes
@@ -61,7 +61,7 @@ class Pieces:
 
     names: list[str]
     tags: tuple[str, ...]
-    kind: Kind
+    kind: SubwordKind
     rules: Rules | None = None
     """Set for an imported model only."""
 
@@ -70,7 +70,7 @@ def is_tag(name: str) -> bool:
     return TAG.fullmatch(name) is not None and len(name.encode()) <= LONGEST_TAG
 
 
-def settings(kind: Kind, *, squeeze: bool = False) -> bytes:
+def settings(kind: SubwordKind, *, squeeze: bool = False) -> bytes:
     """Return the end of every file: the fields of trainer_spec (2) and normalizer_spec (3) that are not defaults."""
     return _trainer(kind, fallback=True) + message(3, message(1, b"identity") + number(4, squeeze))
 
@@ -82,7 +82,7 @@ def imported_settings(rules: Rules) -> bytes:
     return _trainer("unigram", fallback=rules.fallback) + message(3, normaliser)
 
 
-def _trainer(kind: Kind, *, fallback: bool) -> bytes:
+def _trainer(kind: SubwordKind, *, fallback: bool) -> bytes:
     trainer = number(3, {"unigram": 1, "bpe": 2}[kind])
     for field, value in ((35, fallback), (40, UNK), (41, BOS), (42, EOS), (43, PAD)):  # byte_fallback, then the ids
         trainer += number(field, value)
@@ -95,7 +95,7 @@ def piece(name: str, score: float, kind: int) -> bytes:
     return message(1, content if kind == NORMAL else content + number(3, kind))
 
 
-def rebuild(trained: bytes, kind: Kind) -> bytes:
+def rebuild(trained: bytes, kind: SubwordKind) -> bytes:
     """Rewrite the output of sentencepiece's trainer in our format: its pieces, our settings."""
     _, end = _walk(trained)
     return trained[:end] + settings(kind)
@@ -110,7 +110,7 @@ def lent(content: bytes) -> bytes:
 
 def returned(content: bytes) -> bytes:
     """Undo `lent`: return such a file as it was before, and any other unchanged."""
-    kinds: tuple[Kind, ...] = ("bpe", "unigram")
+    kinds: tuple[SubwordKind, ...] = ("bpe", "unigram")
     for kind in kinds:
         end = settings(kind, squeeze=True)
         if content.endswith(end):
@@ -163,8 +163,8 @@ def _walk(content: bytes) -> tuple[list[tuple[bytes, float, int]], int]:
     return records, at
 
 
-def _settings(end: bytes) -> tuple[Kind, Rules | None]:
-    kinds: tuple[Kind, ...] = ("bpe", "unigram")
+def _settings(end: bytes) -> tuple[SubwordKind, Rules | None]:
+    kinds: tuple[SubwordKind, ...] = ("bpe", "unigram")
     for kind in kinds:
         if end == settings(kind):
             return kind, None

@@ -5,8 +5,10 @@ The ids are, in this order: PAD, UNK, BOS, EOS; the tags; the 256 bytes, which s
 
 import io
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import islice, takewhile
 from pathlib import Path
 
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
@@ -15,7 +17,7 @@ from regard.config.checked import nearest
 from regard.config.special_tokens import BOS, EOS, PAD, UNK
 from regard.errors import UserError
 from regard.text import subword_file
-from regard.text.subword_file import MARK, STAND_IN, UNKNOWN_SURFACE, Kind
+from regard.text.subword_file import MARK, STAND_IN, UNKNOWN_SURFACE, SubwordKind
 
 THREADS = 4  # unigram's sums depend on the number of threads: a fixed one learns the same on every machine
 
@@ -28,13 +30,22 @@ _LONGEST_SENTENCE = 1000  # characters
 _MANY = 64  # for a list sentencepiece starts a thread, 90 µs, and then saves about 1 µs of Python a text
 
 
+class WrongSize(UserError):
+    """A vocabulary of a size that the text does not allow."""
+
+    def __init__(self, sentence: str, possible: int) -> None:
+        super().__init__(sentence)
+        self.possible = possible
+        """The nearest size that it allows."""
+
+
 class Subwords:
     """A subword vocabulary: learn it from sentences or load it, encode text, decode ids."""
 
     def __init__(self, content: bytes, origin: str) -> None:
         found = subword_file.read(content, origin)
         self.content = content
-        self.kind: Kind = found.kind
+        self.kind: SubwordKind = found.kind
         self.size = len(found.names)
         self.tags = found.tags
         self._origin = origin
@@ -58,7 +69,7 @@ class Subwords:
         sentences: Iterable[str],
         size: int,
         *,
-        kind: Kind = "bpe",
+        kind: SubwordKind = "bpe",
         tags: Sequence[str] = (),
         threads: int | None = None,
     ) -> "Subwords":
@@ -169,6 +180,17 @@ class Subwords:
         written = (bytes_.get(name) or name.replace(MARK, " ").encode() for name in self._names[self._first_byte :])
         return [b""] * self._first_byte + list(written)
 
+    @cached_property
+    def _in_order(self) -> list[int]:
+        """All ids, sorted by their spelling."""
+        return sorted(range(self.size), key=self.spelling.__getitem__)
+
+    def beginning(self, letters: bytes) -> list[int]:
+        """Return the ids of all pieces whose spelling begins with these bytes."""
+        first = bisect_left(self._in_order, letters, key=self.spelling.__getitem__)
+        found = takewhile(lambda number: self.spelling[number].startswith(letters), islice(self._in_order, first, None))
+        return list(found)
+
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Return the piece of each id, for display: a space is ▁, a byte is <0xE2>."""
         assert min(ids, default=0) >= 0, "an id is negative"
@@ -226,12 +248,15 @@ def _explain(error: Exception, size: int, count: int) -> Exception:
     if count == 0 or "!sentences_.empty()" in str(error):
         return UserError("there is no text to learn subwords from; give at least one sentence")
     if found := re.search(r"too high .*<= (\d+)", str(error)):
-        return UserError(
-            f"the text is too small for a vocabulary of {size:,}: ask for {int(found[1]):,} or fewer, or give more text"
+        return WrongSize(
+            f"the text is too small for a vocabulary of {size:,}: leave --vocabulary out to have one chosen, ask for "
+            f"{int(found[1]):,} or fewer, or give more text",
+            int(found[1]),
         )
     if found := re.search(r"smaller than required_chars\. \d+ vs (\d+)", str(error)):
-        return UserError(
+        return WrongSize(
             f"a vocabulary of {size:,} has no room for the letters of the text and the reserved tokens: "
-            f"ask for {int(found[1]):,} or more"
+            f"leave --vocabulary out to have one chosen, or ask for {int(found[1]):,} or more",
+            int(found[1]),
         )
     return error

@@ -16,6 +16,7 @@ from regard.errors import UserError
 TRACE = "-NONE-"
 """The tag of an empty element: a trace, or an omitted word."""
 ROOT = "TOP"
+ROOTS = (ROOT, "ROOT")  # as treebanks call the node above a sentence; the second is that of many parsers
 """The label of a root that is not a constituent of its sentence; scores do not count it."""
 WORD = "XX"
 """The tag of a word whose tag is unknown or not kept."""
@@ -97,7 +98,8 @@ def cleaned(tree: Tree) -> Tree | None:
     """Return the tree that a parser learns, or None if nothing is left of it.
 
     Traces, tags without words, and constituents of nothing else are removed; NP-SBJ-1 and NP=2 become NP; a word
-    without a tag gets XX; a constituent without a label, and a TOP with one child, are replaced by their children.
+    without a tag gets XX; a constituent without a label, and a TOP or ROOT with one child, are replaced by their
+    children.
     """
     levels: list[list[Tree]] = [[]]
     for kind, part in walk(tree):
@@ -111,7 +113,7 @@ def cleaned(tree: Tree) -> Tree | None:
             if children:
                 levels[-1].append(Tree(_FUNCTION.sub("", part.label), children))
     roots = levels[0]
-    while len(roots) == 1 and roots[0].label == ROOT and roots[0].children:
+    while len(roots) == 1 and roots[0].label in ROOTS and roots[0].children:
         roots = list(roots[0].children)
     return roots[0] if len(roots) == 1 else Tree(ROOT, tuple(roots)) if roots else None
 

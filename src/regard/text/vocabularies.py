@@ -7,6 +7,7 @@ from regard.config.special_tokens import EOS
 from regard.errors import UserError
 from regard.text.subwords import Subwords
 from regard.text.symbols import Symbols
+from regard.text.word_vocabulary import Words
 
 SHARED, SOURCE, TARGET = "subwords.model", "source.subwords.model", "target.subwords.model"
 SYMBOLS = "target.symbols.txt"
@@ -25,12 +26,17 @@ def source_and_target(files: Mapping[str, bytes]) -> Vocabularies:
     source, target = files.get(SOURCE, both), files.get(TARGET, both)
     if source is None or (target is None and symbols is None):
         raise UserError("the model has no subwords, so it can't read text; give a model that `regard train` wrote")
-    reads = Subwords.from_bytes(source, "the model's source subwords")
+    reads = vocabulary(source, "the model's source subwords")
     if symbols is not None:
         return Vocabularies(reads, Symbols(symbols, "the model's symbols"))
     assert target is not None
-    writes = reads if target is source else Subwords.from_bytes(target, "the model's target subwords")
+    writes = reads if target is source else vocabulary(target, "the model's target subwords")
     return Vocabularies(reads, writes)
+
+
+def vocabulary(content: bytes, origin: str) -> Subwords:
+    """Load the vocabulary of a text from the bytes of its file: words, which are JSON, or subwords."""
+    return Words(content, origin) if content.startswith(b"{") else Subwords.from_bytes(content, origin)
 
 
 def vocabulary_files(source: Subwords, target: Subwords | Symbols) -> dict[str, bytes]:

@@ -5,10 +5,11 @@ from pathlib import Path
 from regard import __version__
 from regard.config.run import Config
 from regard.data.prepared import Prepared
-from regard.train.log import records
+from regard.train.final import Final
+from regard.train.log import Record, records
 
 
-def card(config: Config, data: Prepared, mean_of: list[int], log: Path) -> str:
+def card(config: Config, data: Prepared, final: Final, log: Path) -> str:
     """Return the model card of a trained model as Markdown: data, settings and validation figures."""
     source, target = (code or "?" for code in data.languages)
     pairs = sum(len(split) for split in data.train)
@@ -16,22 +17,14 @@ def card(config: Config, data: Prepared, mean_of: list[int], log: Path) -> str:
     if config.task == "parsing":
         target = "trees"
         vocabulary = f"{config.model.source_vocabulary:,} subwords, and {config.model.vocabulary:,} symbols for trees"
-    steps = ", ".join(map(str, mean_of))
-    if config.train.moving_average is not None:
-        origin = f"the moving average at step {steps}"
-    elif len(mean_of) == 1:
-        origin = f"the checkpoint of step {steps}"
-    else:
-        origin = f"the mean of the checkpoints of steps {steps}"
-    if config.train.final == "best":
-        origin += f", the best by {config.train.best} on the validation set"
     lines = [
         f"# {source} → {target}",
         "",
         f"A sequence-to-sequence model trained by regard {__version__}.",
         "",
         f"- Data: {pairs:,} pairs, vocabulary of {vocabulary}.",
-        f"- Weights: {origin}.",
+        f"- Weights: {_origin(final, config)}.",
+        *(f"- On the validation set, {name}: {_scores(values)}." for name, values in _compared(final)),
         "",
         "| setting | value |",
         "|---|---|",
@@ -45,7 +38,33 @@ def card(config: Config, data: Prepared, mean_of: list[int], log: Path) -> str:
         for record in validations[-10:]:
             cells = (f"{record[key]:.4g}" if record.get(key) is not None else "" for key in figures)
             lines.append(f"| {record['step']} | {' | '.join(cells)} |")
-        lines += ["", "Figures are of single checkpoints on the validation set; loss is smoothed, nll is not."]
+        lines += [
+            "",
+            "Figures in this table are of single checkpoints on the validation set; loss is smoothed, nll is not.",
+        ]
         if "bleu_signature" in validations[-1]:
             lines += ["", f"BLEU is sacreBLEU's, {validations[-1]['bleu_signature']}."]
     return "\n".join(lines) + "\n"
+
+
+def _origin(final: Final, config: Config) -> str:
+    """Say which checkpoints a model is made of."""
+    steps = ", ".join(map(str, final.steps))
+    if config.train.moving_average is not None:
+        said = f"the moving average at step {steps}"
+    elif len(final.steps) == 1:
+        said = f"the checkpoint of step {steps}"
+    else:
+        said = f"the mean of the checkpoints of steps {steps}"
+    return f"{said}, the best by {config.train.best} on the validation set" if final.name == "best" else said
+
+
+def _compared(final: Final) -> list[tuple[str, Record]]:
+    """Return the validation figures of the model that is written, then of the others."""
+    own = [("this model", final.figures)] if final.figures else []
+    return own + [(f"the {name} instead", values) for name, values in final.others.items()]
+
+
+def _scores(figures: Record) -> str:
+    shown = {"bleu": "BLEU", "perplexity": "perplexity"}
+    return ", ".join(f"{name} {figures[key]:.4g}" for key, name in shown.items() if figures.get(key) is not None)

@@ -11,7 +11,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
@@ -20,7 +20,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from regard.config.run import Config
-from regard.data.batches import START, Position
+from regard.data.batches import Position
 from regard.errors import Failed, UserError
 from regard.files import (
     check_manifest,
@@ -33,6 +33,7 @@ from regard.files import (
 )
 from regard.saved.folder import write_model
 from regard.saved.saved_model import WEIGHTS, SavedModel
+from regard.train.progress import RunProgress
 from regard.train.run import record
 
 SPARE = 16 << 20  # bytes of disk space to leave free beyond the known need
@@ -42,38 +43,8 @@ NAME = re.compile(r"step-(\d{8,})")
 
 
 @dataclass(frozen=True)
-class Progress:
-    """The progress of a run, as plain numbers."""
-
-    step: int = 0
-    updates: int = 0
-    """Number of steps with a finite gradient, which updated the weights."""
-    position: Position = START
-    tokens: int = 0
-    """Number of source and target tokens seen."""
-    seconds: float = 0.0
-    """Training time, summed over all processes that resumed the run in turn."""
-    bad: int = 0
-    """Number of skipped steps in a row."""
-    best_step: int | None = None
-    """Step of the checkpoint that was the best at its validation."""
-    best_loss: float | None = None
-    best_bleu: float | None = None
-    stale: int = 0
-    """Number of validations in a row without a new best."""
-    owed: bool = False
-    """Whether this step's validation is still due; a stopped run defers it, so that stopping is quick."""
-    window: dict[str, float] = field(default_factory=dict)
-    """Sums since the last line of the log."""
-    data: str = ""
-    """Checksum of the data's manifest."""
-    environment: dict[str, str | int] = field(default_factory=dict)
-    """What else determines the bits of the result; see environment.py."""
-
-
-@dataclass(frozen=True)
 class Checkpoint:
-    progress: Progress
+    progress: RunProgress
     weights: dict[str, Tensor]
     tensors: dict[str, Tensor]
 
@@ -90,7 +61,7 @@ def steps(checkpoints: Path) -> list[int]:
 
 def save(
     checkpoints: Path,
-    progress: Progress,
+    progress: RunProgress,
     weights: Mapping[str, Tensor],
     tensors: Mapping[str, Tensor],
     saved: SavedModel,
@@ -131,7 +102,7 @@ def load(path: Path) -> Checkpoint:
     try:
         check_manifest(path)
         values = read_json(path / PROGRESS)
-        progress = Progress(**{**values, "position": Position(*values["position"])})
+        progress = RunProgress(**{**values, "position": Position(*values["position"])})
         return Checkpoint(progress, load_file(path / WEIGHTS), load_file(path / TENSORS))
     except OSError as error:
         raise UserError(f"{path}: can't be read ({error}); restore it from a copy, or remove it") from None

@@ -103,7 +103,7 @@ def _let_go(error: BaseException | None) -> None:
 _PLACE = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0"}
 
 
-def spread(objective: nn.Module, world: World, sharding: str) -> nn.Module:
+def distribute(objective: nn.Module, world: World, sharding: str) -> nn.Module:
     """Return the objective on the device, replicated or sharded over all processes, whose gradients are averaged."""
     if world.size == 1 or sharding == "ddp":
         objective.to(world.device)  # FSDP moves one layer after the other, since all together may not fit

@@ -11,7 +11,7 @@ from regard.errors import Interrupted
 REQUEUE = 75  # the exit code by which schedulers restart a job (sysexits' EX_TEMPFAIL)
 
 
-class Asked:
+class StopRequest:
     """The signal received, if any."""
 
     def __init__(self) -> None:
@@ -26,16 +26,16 @@ class Asked:
         return 130 if self.signal == signal.SIGINT else REQUEUE
 
 
-_LISTENING: list[Asked] = []
+_LISTENING: list[StopRequest] = []
 
 
 @contextmanager
-def listening() -> Iterator[Asked]:
+def listening() -> Iterator[StopRequest]:
     """Record SIGTERM, SIGUSR1 and the first Ctrl-C; a second Ctrl-C interrupts at once.
 
     Nested listeners all receive the signal.
     """
-    asked = Asked()
+    asked = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield asked
         return

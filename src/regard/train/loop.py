@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from time import perf_counter
-from typing import Protocol
+from time import perf_counter, process_time
 
 import torch
 from torch import Tensor
 
-from regard.code_version import code_version
+from regard.code_version import training_version
 from regard.config.run import Config
 from regard.data.batches import Batches, Step
 from regard.data.prepared import Prepared
@@ -22,14 +21,14 @@ from regard.model.later.next_word import NextWordTransformer
 from regard.saved.folder import write_model
 from regard.saved.saved_model import SavedModel
 from regard.train import checkpoint
-from regard.train.averaging import final_count
 from regard.train.card import card
-from regard.train.checkpoint import Progress
 from regard.train.distributed import World, join
 from regard.train.environment import differences, environment
-from regard.train.interrupt import Asked, listening
+from regard.train.final import MEAN, final_model, measured_mean
+from regard.train.interrupt import StopRequest, listening
 from regard.train.lengths import check_lengths, longest, tell
-from regard.train.log import Log, Record
+from regard.train.log import Log, Observer, Record, Silence
+from regard.train.progress import RunProgress, perplexity
 from regard.train.run import (
     CHECKPOINTS,
     LOG,
@@ -43,31 +42,10 @@ from regard.train.run import (
     run_writer,
     subword_files,
 )
-from regard.train.step import Trainer, Update, knows_bf16
+from regard.train.step import Objective, Trainer, Update, knows_bf16
 from regard.train.validation import Validator, check_validation, validation_losses
 
 DIVERGED = 10  # times the loss of a uniform guess, far above that of any model that can still learn
-
-
-class Observer(Protocol):
-    """Receives the progress of a run, such as a terminal or a test."""
-
-    def step(self, number: int, update: Update) -> None:
-        """Called after every step."""
-
-    def record(self, record: Record) -> None:
-        """Called with every line of the log."""
-
-    def warn(self, sentence: str) -> None:
-        """Called with a warning; the run continues."""
-
-
-class Silence:
-    """An observer that does nothing."""
-
-    def step(self, number: int, update: Update) -> None: ...
-    def record(self, record: Record) -> None: ...
-    def warn(self, sentence: str) -> None: ...
 
 
 def train(
@@ -125,14 +103,14 @@ def _trained(
 def _agree(world: World, claim: Callable[[], Mapping[str, object]]) -> Mapping[str, object]:
     """Run `claim` on the first process; if it fails, all processes stop, and only the first reports why."""
     changes: Mapping[str, object] = {}
-    refusal: Exception | None = None
+    rejected: Exception | None = None
     if world.first:
         try:
             changes = claim()
         except (UserError, OSError) as error:
-            refusal = error
-    if world.total([float(refusal is not None)])[0]:
-        raise refusal or UserError("the first process refused the run; its sentence says why")
+            rejected = error
+    if world.total([float(rejected is not None)])[0]:
+        raise rejected or UserError("the first process rejected the run; its message says why")
     return changes
 
 
@@ -145,13 +123,15 @@ class _Run:
         data: Prepared,
         out: Path,
         world: World,
-        asked: Asked,
+        asked: StopRequest,
         validator: Validator | None,
         observer: Observer,
     ) -> None:
         self.config, self.data, self.out, self.world, self.asked = config, data, out, world, asked
         self.validator, self.observer = validator, observer
         check_validation(config, data, validator)
+        if config.train.max_minutes is not None and world.size > 1:
+            raise UserError("train.max_minutes is for a run of one process; set train.steps instead")
         self.checkpoints = out / CHECKPOINTS
         self.saved = SavedModel.of_run(config, subword_files(data), data.languages, data.config.form)
         self.trainer = Trainer(config.model, config.train, world)
@@ -161,7 +141,7 @@ class _Run:
         settings = config.train
         self.batches = Batches(data.train, batch_tokens=settings.batch_tokens, seed=settings.seed, longest=self.longest)
         self.too_long = check_lengths(config, data, self.batches)
-        self.progress = Progress(data=fingerprint(data.directory), environment=environment(world))
+        self.progress = RunProgress(data=fingerprint(data.directory), environment=environment(world))
         self.log: Log | None = None
 
     def resume(self, weights: Mapping[str, Tensor] | None, changes: Mapping[str, object]) -> None:
@@ -187,7 +167,7 @@ class _Run:
         tell(self.too_long, self.config, self.observer.warn)
         event = "begin" if found is None else "resume"
         left_out = {"too_long": {name: left.pairs for name, left in self.too_long.items()}} if self.too_long else {}
-        made_by = {"processes": self.world.size, "code": code_version()}
+        made_by = {"processes": self.world.size, "code": training_version(self.config.train.objective)}
         started = {"event": event, "steps": self.config.train.steps, **made_by}
         self._record({**started, **left_out, **changes})
 
@@ -219,23 +199,22 @@ class _Run:
         group = settings.accumulate * world.size
         steps = self.batches.steps(self.progress.position, group=group, rank=world.rank, world=world.size)
         if self.progress.owed:
-            self._validate()
-            self._save()
-        while self.progress.step < settings.steps and not self._stale():
-            started = perf_counter()
+            self._pause(self._validate, self._save)
+        while self.progress.step < settings.steps and not self._stale() and not self._late():
+            started, started_cpu = perf_counter(), process_time()
             step, number = next(steps), self.progress.step + 1
             update = self.trainer.update(step, number, self.asked.__bool__)
-            self._account(step, update, perf_counter() - started)
+            self._account(step, update, perf_counter() - started, process_time() - started_cpu)
             self.observer.step(number, update)
-            last = number == settings.steps
+            last = number == settings.steps or self._late()
             if number % settings.log_every == 0 or last:
                 self._log_window()
             regular, stop = number % settings.checkpoint_every == 0 or last, update.stop and not last
-            if regular and not stop:
-                self._validate()
-            if regular or stop:
-                self.progress = replace(self.progress, owed=regular and stop)
-                self._save()
+            if stop:
+                self.progress = replace(self.progress, owed=regular)
+                self._pause(self._save)
+            elif regular:
+                self._pause(self._validate, self._save)
             if stop:
                 raise Interrupted(
                     f"{self.out}: stopped after step {number} with everything saved; "
@@ -243,23 +222,45 @@ class _Run:
                     self.asked.code,
                 )
         if self.progress.step < settings.steps:
-            self._record({"event": "early stop", "stale": self.progress.stale, "best_step": self.progress.best_step})
+            event = "early stop" if self._stale() else "time is up"
+            self._record({"event": event, "stale": self.progress.stale, "best_step": self.progress.best_step})
+
+    def _pause(self, *work: Callable[[], None]) -> None:
+        """Do work between two steps, and count its time."""
+        started = perf_counter()
+        for part in work:
+            part()
+        self.progress = replace(self.progress, pauses=self.progress.pauses + perf_counter() - started)
+        self.observer.phase("training")
+
+    def _late(self) -> bool:
+        limit = self.config.train.max_minutes
+        return limit is not None and self.progress.seconds + self.progress.pauses >= 60 * limit
 
     def finish(self) -> Path:
-        """Write the final model: the mean of the last checkpoints (section 6.1), the moving average or the best one."""
-        path, settings = self.out / MODEL, self.config.train
-        moving = settings.moving_average is not None
+        """Write the final model: of mean, best and last the better one, or the one that train.final names."""
+        path = self.out / MODEL
         if self.world.first:
-            last = checkpoint.last_regular(self.checkpoints, settings.checkpoint_every, final_count(self.config))
-            best = self.progress.best_step if settings.final == "best" else None
-            chosen = [best] if best is not None else last
-            weights, used = checkpoint.mean(self.checkpoints, chosen, self.observer.warn, moving=moving)
-            text = card(self.config, self.data, used, self.out / LOG)
+            self.observer.phase("choosing and writing the model")
+            started = perf_counter()
+            measure = self._mean_figures if self.data.valid is not None and len(self.data.valid) else None
+            final = final_model(self.out, self.config, self.progress.best_step, measure, self.observer.warn)
+            text = card(self.config, self.data, final, self.out / LOG)
             with checkpoint.disk_room(path, self.checkpoints), whole_directory(path, replace=True) as temporary:
-                write_model(temporary, self.saved, weights, card=text)
-            self._record({"event": "model", "mean_of": used})
+                write_model(temporary, self.saved, final.weights, card=text)
+            model = {"event": "model", "final": final.name, "mean_of": final.steps, **final.figures}
+            self._record({**model, "pauses": round(self.progress.pauses + perf_counter() - started, 3)})
         self.world.wait()
         return path
+
+    def _mean_figures(self, weights: Mapping[str, Tensor], mean_of: list[int]) -> Record:
+        """Validate and log the mean of these checkpoints, unless this was done before at this step."""
+        known = measured_mean(self.out, self.progress.step, mean_of)
+        if known is not None and (self.validator is None or "bleu" in known):
+            return known
+        figures = self._figures(self.trainer.with_weights(weights))
+        self._record({"event": MEAN, "mean_of": mean_of, **figures})
+        return figures
 
     def close(self) -> None:
         if self.log is not None:
@@ -279,54 +280,40 @@ class _Run:
                 f"({str(error).splitlines()[0]}); start the run again, and it goes on from its newest checkpoint"
             ) from error
 
-    def _account(self, step: Step, update: Update, seconds: float) -> None:
+    def _account(self, step: Step, update: Update, seconds: float, cpu_seconds: float) -> None:
         """Add a step's figures to the progress; stop the run after too many steps in a row that were not finite."""
-        now, taken = self.progress, update.taken
-        sums = {"steps": 1.0, "seconds": seconds, "seen": float(step.source_tokens + step.target_tokens)}
-        if taken:
-            sums |= {"taken": 1.0, "loss": update.loss, "nll": update.nll, "norm": update.norm}
-            sums |= {"expected": float(step.target_tokens)}
-        self.progress = replace(
-            now,
-            step=now.step + 1,
-            updates=now.updates + taken,
-            position=step.after,
-            tokens=now.tokens + step.source_tokens + step.target_tokens,
-            seconds=now.seconds + seconds,
-            bad=0 if taken else now.bad + 1,
-            window={key: now.window.get(key, 0.0) + sums.get(key, 0.0) for key in now.window.keys() | sums.keys()},
-        )
-        if not taken:
-            numbers = self.world.joined([number for batch in step.batches for pair in batch.pairs for number in pair])
-            pairs = list(zip(numbers[::2], numbers[1::2], strict=True))  # (corpus, number) of all processes
-            skipped = {"event": "skipped", "loss": str(update.loss), "norm": str(update.norm)}
-            self._record({**skipped, "position": step.position, "pairs": pairs})
-            self.observer.warn(f"step {now.step + 1}: loss or gradient is not finite; the batch is skipped")
-            if self.progress.bad >= self.config.train.bad_steps:
-                raise Failed(
-                    f"{self.out}: {self.progress.bad} steps in a row were not finite; the last checkpoint is intact; "
-                    "begin a new run --from it with a lower learning rate, a longer warmup or train.clip=1"
-                )
+        self.progress = self.progress.after(step, update, seconds, cpu_seconds)
+        if update.taken:
+            return
+        numbers = self.world.joined([number for batch in step.batches for pair in batch.pairs for number in pair])
+        pairs = list(zip(numbers[::2], numbers[1::2], strict=True))  # (corpus, number) of all processes
+        skipped = {"event": "skipped", "loss": str(update.loss), "norm": str(update.norm)}
+        self._record({**skipped, "position": step.position, "pairs": pairs})
+        self.observer.warn(f"step {self.progress.step}: loss or gradient is not finite; the batch is skipped")
+        if self.progress.bad >= self.config.train.bad_steps:
+            raise Failed(
+                f"{self.out}: {self.progress.bad} steps in a row were not finite; the last checkpoint is intact; "
+                "begin a new run --from it with a lower learning rate, a longer warmup or train.clip=1"
+            )
 
     def _log_window(self) -> None:
-        sums = self.progress.window
-        expected, taken = sums.get("expected", 0.0), sums.get("taken", 0.0)
-        record: Record = {"event": "train", "epoch": self.progress.position.epoch}
-        if taken:
-            nll = sums["nll"] / expected
-            record |= {"loss": sums["loss"] / expected, "nll": nll, "perplexity": math.exp(min(nll, 700.0))}
-            record |= {"gradient_norm": sums["norm"] / taken}
-        record |= {
-            "rate": self.trainer.rate(self.progress.step),
-            "tokens_per_second": round(sums["seen"] / sums["seconds"], 1),
-            "tokens": self.progress.tokens,
-            "seconds": round(self.progress.seconds, 3),
-            "memory_mb": _memory_mb(self.world.device),
-        }
-        self._record(record)
-        self.progress = replace(self.progress, window={})
-        if taken:
-            self._check_divergence("training loss", nll)
+        now, figures = self.progress, self.progress.window_figures()
+        self._record(
+            {
+                "event": "train",
+                **figures,
+                "rate": self.trainer.rate(now.step),
+                "tokens_per_second": round(now.window["seen"] / now.window["seconds"], 1),
+                "tokens": now.tokens,
+                "seconds": round(now.seconds, 3),
+                "cpu_seconds": round(now.cpu_seconds, 3),
+                "pauses": round(now.pauses, 3),
+                "memory_mb": _memory_mb(self.world.device),
+            }
+        )
+        self.progress = replace(now, window={})
+        if "nll" in figures:
+            self._check_divergence("training loss", figures["nll"])
 
     def _check_divergence(self, what: str, nll: float) -> None:
         """Stop a run whose loss is far above that of a uniform distribution over the vocabulary."""
@@ -344,32 +331,28 @@ class _Run:
         """Compute and log loss and perplexity on the validation set, and the figures of the validator."""
         if self.data.valid is None or len(self.data.valid) == 0:
             return
-        settings, now = self.config.train, self.progress
-        objective = self.trainer.scored(undivided=self.validator is not None)
-        loss, nll = validation_losses(
-            objective, self.data.valid, settings.batch_tokens, self.world.device, self.longest
-        )
-        figures: dict[str, float | str] = {}
-        if self.validator is not None and self.world.first:
-            figures = dict(self.validator(objective.model))
-        found = (loss, nll, float(figures.get("bleu", 0.0)))
+        self.observer.phase("validating")
+        settings = self.config.train
+        figures = self._figures(self.trainer.scored(undivided=self.validator is not None))
+        found = (figures["loss"], figures["nll"], float(figures.get("bleu", 0.0)))
         # The other processes wait here for the first one's figures, so that all agree on the best and on when to stop.
         loss, nll, bleu = self.world.total([value if self.world.first else 0.0 for value in found])
-        if settings.best == "bleu":
-            better = now.best_bleu is None or bleu > now.best_bleu
-        else:
-            better = math.isfinite(nll) and (now.best_loss is None or nll < now.best_loss)
-        if better:
-            best_bleu = bleu if settings.bleu else None
-            now = replace(now, best_step=now.step, best_loss=nll, best_bleu=best_bleu, stale=0)
-        else:
-            now = replace(now, stale=now.stale + 1)
-        self.progress = replace(now, owed=False)
-        perplexity = math.exp(min(nll, 700.0))
-        record = {"event": "validation", "loss": loss, "nll": nll, "perplexity": perplexity, "best": better}
-        self._record({**record, **figures})
-        if now.step >= settings.steps:  # a bad validation may pass on the way, but not at the end
+        self.progress, better = self.progress.validated(settings, nll, bleu)
+        figures |= {"loss": loss, "nll": nll, "perplexity": perplexity(nll)}
+        self._record({"event": "validation", **figures, "best": better})
+        if self.progress.step >= settings.steps:  # a bad validation may pass on the way, but not at the end
             self._check_divergence("validation loss", nll)
+
+    def _figures(self, objective: Objective) -> Record:
+        """Return loss and perplexity on the validation set, and in the first process the validator's figures."""
+        assert self.data.valid is not None
+        batch_tokens, device = self.config.train.batch_tokens, self.world.device
+        loss, nll = validation_losses(objective, self.data.valid, batch_tokens, device, self.longest)
+        figures: Record = {"loss": loss, "nll": nll, "perplexity": perplexity(nll)}
+        if self.validator is not None and self.world.first:
+            self.observer.phase("translating the validation set")
+            figures |= self.validator(objective.model)
+        return figures
 
     def _stale(self) -> bool:
         patience = self.config.train.patience
@@ -377,6 +360,7 @@ class _Run:
 
     def _save(self) -> None:
         """Write a checkpoint, then remove older ones."""
+        self.observer.phase("saving")
         weights, tensors = self.trainer.weights(), self.trainer.tensors()
         if self.log is not None:
             self.log.sync()

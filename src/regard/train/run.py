@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import tomli_w
 
-from regard.config.presets import parse, read
+from regard.config.presets import parse_config, read
 from regard.config.run import Config
 from regard.errors import UserError
 from regard.files import MANIFEST, check_link, locked, write_bytes
@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # `regard runs` does not need arrays
 
 RUN, LOG, CHECKPOINTS, MODEL = "run.toml", "log.jsonl", "checkpoints", "model"
 TENSORBOARD = "tensorboard"
+DATA, PLAN = "data", "plan.json"  # of a run that began with pairs of texts: what was made of them, and what was chosen
 LOCK = f".{RUN}.lock"
 
 # Settings that may change when a run resumes; the log records the change. Any other change makes it another run.
@@ -28,6 +29,8 @@ MAY_CHANGE = {
     "train.steps",
     "train.average_last",
     "train.bleu",
+    "train.checkpoint_every",
+    "train.max_minutes",
     "train.final",
     "train.keep_last",
     "train.log_every",
@@ -52,7 +55,7 @@ def settle(config: Config, data: "Prepared") -> Config:
         model |= {"source_vocabulary": data.source_subwords.size, "share_embeddings": False}
     values = config.model_dump(exclude_unset=True)
     decided = {"data": str(data.directory.resolve()), "task": data.config.task}
-    return parse({**values, **decided}, "the run", {"model": model})
+    return parse_config({**values, **decided}, "the run", {"model": model})
 
 
 def subword_files(data: "Prepared") -> dict[str, bytes]:
@@ -77,13 +80,13 @@ def run_writer(run: Path) -> Iterator[None]:
     if run.exists() and not run.is_dir():
         raise UserError(f"{run}: is a file; choose another --out")
     made = not run.exists()
-    refusal = (
+    message = (
         f"{run}: another regard process is training in this folder, maybe in another container or on another machine; "
         "wait until it ends or stop it, or choose another --out"
     )
     run.mkdir(parents=True, exist_ok=True)
     try:
-        with locked(run / LOCK, refusal):
+        with locked(run / LOCK, message):
             yield
     finally:
         if made:
@@ -91,11 +94,16 @@ def run_writer(run: Path) -> Iterator[None]:
                 run.rmdir()
 
 
-def begin(run: Path, config: Config, *, fresh: bool) -> dict[str, tuple[Any, Any]]:
-    """Compare the settings with those of an existing run, or start over; return the changes by key: (before, after)."""
-    there = any(not path.name.startswith(f".{RUN}") for path in run.iterdir())
+def check_run(run: Path) -> None:
+    """Reject a folder that holds something else than a run."""
+    there = any(path.name not in (DATA, PLAN) and not path.name.startswith(f".{RUN}") for path in run.iterdir())
     if there and not (run / RUN).exists():
         raise UserError(f"{run}: has files in it but is not a run; choose another --out")
+
+
+def begin(run: Path, config: Config, *, fresh: bool) -> dict[str, tuple[Any, Any]]:
+    """Compare the settings with those of an existing run, or start over; return the changes by key: (before, after)."""
+    check_run(run)
     if fresh and os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0":  # a restart after a loss is not a new start
         for name in (CHECKPOINTS, MODEL, TENSORBOARD):
             _remove(run / name)
@@ -104,11 +112,11 @@ def begin(run: Path, config: Config, *, fresh: bool) -> dict[str, tuple[Any, Any
     if not (run / RUN).exists():
         return {}
     changes = _changes(read(run / RUN), config)
-    refused = sorted(set(changes) - MAY_CHANGE)
-    if refused:
-        old, new = changes[refused[0]]
+    rejected = sorted(set(changes) - MAY_CHANGE)
+    if rejected:
+        old, new = changes[rejected[0]]
         raise UserError(
-            f"{run}: {refused[0]} was {old} when this run began and is now {new}; "
+            f"{run}: {rejected[0]} was {old} when this run began and is now {new}; "
             "set it back, choose another --out, or start over with --fresh"
         )
     return changes

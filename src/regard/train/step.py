@@ -19,8 +19,9 @@ from regard.errors import UserError
 from regard.model.build import build
 from regard.model.kernels.linear import keep_little
 from regard.model.seq2seq import Seq2Seq
-from regard.train.distributed import World, fill, gathered, spread, whole
-from regard.train.loss import smoothed_cross_entropy
+from regard.train.distributed import World, distribute, fill, gathered, whole
+from regard.train.objective.loss import smoothed_cross_entropy
+from regard.train.objective.reward import draw_candidates
 from regard.train.schedule import rate
 from regard.train.threads import TwoThreads, seeded
 
@@ -34,18 +35,29 @@ Work = tuple[int, Callable[[], Losses]]  # a seed, and the call to make after se
 
 
 class Objective(nn.Module):
-    """The training objective: smoothed cross-entropy of the targets, summed over tokens (section 5.4)."""
+    """The training objective: smoothed cross-entropy of the targets, summed over tokens (section 5.4).
+
+    For expected reward (objective/reward.py) the targets are samples, and the loss of each sentence is weighted.
+    """
 
     def __init__(self, model: Seq2Seq, smoothing: float) -> None:
         super().__init__()
         self.model = model
         self.smoothing = smoothing
 
-    def forward(self, source_BS: Tensor, target_BT: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the smoothed loss, and the negative log-likelihood without smoothing."""
-        features_BTD = self.model.features(source_BS, target_BT[:, :-1])
+    def forward(self, source_BS: Tensor, target_BT: Tensor, weight_B: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Return the smoothed loss with the model's penalty, and the negative log-likelihood without either.
+
+        With a weight for each sentence the first is the weighted negative log-likelihood.
+        """
+        features_BTD, penalty = self.model.features_and_penalty(source_BS, target_BT[:, :-1])
+        if weight_B is not None:
+            expected_BT = target_BT[:, 1:]
+            weight_BT = weight_B[:, None].expand_as(expected_BT)
+            loss = smoothed_cross_entropy(features_BTD, self.model.projection_VD, expected_BT, 0.0, weight=weight_BT)
+            return loss.smoothed, loss.nll
         loss = smoothed_cross_entropy(features_BTD, self.model.projection_VD, target_BT[:, 1:], self.smoothing)
-        return loss.smoothed, loss.nll
+        return loss.smoothed if penalty is None else loss.smoothed + penalty * loss.tokens, loss.nll
 
 
 @dataclass(frozen=True)
@@ -63,6 +75,8 @@ class Update:
     """False if the loss or the gradient was not finite, so that the weights were not updated."""
     stop: bool
     """Whether any process was asked to stop."""
+    reward: float | None = None
+    """Mean reward of the samples, for the objective `reward`."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +86,13 @@ class _Part:
     source_BS: Tensor
     target_BT: Tensor
     share: float = 1.0
-    """Weight in the loss: 0 for a pass that is made only because other processes need one."""
+    """Weight in all sums: 0 for a pass that is made only because other processes need one."""
+    factor: float = 1.0
+    """Weight in the loss alone."""
+    weight_B: Tensor | None = None
+    """For samples, the weight of each sentence; the pass then counts only by its gradient."""
+    reward: float = 0.0
+    """The sum over sentences of the mean reward of their samples."""
 
 
 class Trainer:
@@ -84,10 +104,12 @@ class Trainer:
         torch.manual_seed(config.seed)
         self.model = model = build(description)
         self._check_precision()
+        if config.objective == "reward" and config.sharding == "fsdp" and world.size > 1:
+            raise UserError("train.objective=reward can't draw samples from a sharded model; set train.sharding=ddp")
         objective: nn.Module = Objective(model, config.label_smoothing)
         if config.compile:
             objective.compile(dynamic=True)
-        self.objective = spread(objective, world, config.sharding)
+        self.objective = distribute(objective, world, config.sharding)
         self.divided = world.size > 1 and config.sharding == "fsdp"
         self.parameters = dict(model.named_parameters())
         self.moments = {
@@ -118,8 +140,10 @@ class Trainer:
     def update(self, step: Step, number: int, asked: Callable[[], bool] = lambda: False) -> Update:
         """Compute the gradient of all batches of the group, per token, and apply Adam (section 5.3) if it is finite."""
         self.objective.train()
-        loss, nll = self._gradients(step, number)
-        loss, nll, stops = self.world.total([loss, nll, float(asked())])
+        sentences = float(sum(len(batch.source_BS) for batch in step.batches))
+        loss, nll, reward, sentences, stops = self.world.total(
+            [*self._gradients(step, number), sentences, float(asked())]
+        )
         gradients = [parameter.grad for parameter in self.parameters.values() if parameter.grad is not None]
         norm_tensor = whole(torch.nn.utils.get_total_norm(gradients, foreach=True))
         norm = norm_tensor.item()
@@ -134,7 +158,8 @@ class Trainer:
                 with torch.no_grad():
                     torch._foreach_lerp_(averages, values, 1.0 - self.config.moving_average)
         self._forget_gradients()
-        return Update(loss, nll, norm, learning_rate, taken, stops > 0)
+        mean_reward = reward / sentences if self.config.objective == "reward" else None
+        return Update(loss, nll, norm, learning_rate, taken, stops > 0, mean_reward)
 
     @torch.no_grad()
     def _adam(self, learning_rate: float) -> None:
@@ -165,8 +190,11 @@ class Trainer:
         for parameter in self.parameters.values():
             parameter.grad = None
 
-    def _gradients(self, step: Step, number: int) -> tuple[float, float]:
-        """Run backward through this process's batches; summed over the processes the gradient is that of the group."""
+    def _gradients(self, step: Step, number: int) -> tuple[float, float, float]:
+        """Run backward through this process's batches, and return loss, negative log-likelihood and reward.
+
+        Summed over the processes the gradient is that of the group.
+        """
         # DDP and FSDP average over processes; undo that, so that the gradient is per token.
         scale = self.world.size / step.target_tokens
         parts = [
@@ -175,15 +203,36 @@ class Trainer:
             for index, batch in enumerate(step.batches)
             for place, part in enumerate(self._parts(batch))
         ]
+        if self.config.objective == "reward":
+            parts = self._with_samples(parts)
         work = [
             (seed, partial(self._backward, part, scale, last=count == len(parts)))
             for count, (seed, part) in enumerate(parts, 1)
         ]
-        if self.threads is None:
-            losses = [seeded(torch.manual_seed, *one) for one in work]
-        else:
-            losses = self._two_by_two(self.threads, work)
-        return sum(loss for loss, _ in losses), sum(nll for _, nll in losses)
+        losses = [seeded(*one) for one in work] if self.threads is None else self._two_by_two(self.threads, work)
+        reward = sum(part.reward for _, part in parts)
+        return sum(loss for loss, _ in losses) - reward, sum(nll for _, nll in losses), reward
+
+    def _with_samples(self, parts: Sequence[tuple[int, _Part]]) -> list[tuple[int, _Part]]:
+        """Add passes for samples to each micro-batch, drawn with the weights as they are and without dropout."""
+        mixed: list[tuple[int, _Part]] = []
+        limit = self.description.position_limit
+        self.model.eval()
+        for seed, part in parts:
+            drawn = draw_candidates(
+                self.model,
+                part.source_BS.to(self.world.device),
+                part.target_BT,
+                self.config.samples,
+                seed,
+                None if limit is None else limit - 1,  # BOS is read, too
+            )
+            mixed.append((seed, replace(part, factor=self.config.likelihood_weight, reward=drawn.reward)))
+            for k, (target_BT, weight_B) in enumerate(zip(drawn.targets, drawn.advantages, strict=True)):
+                if weight_B.any():
+                    mixed.append((_seed(seed, k), _Part(part.source_BS, target_BT, weight_B=weight_B)))
+        self.model.train()
+        return mixed
 
     def _parts(self, batch: Batch) -> list[_Part]:
         """Split a batch into micro-batches; on a GPU it stays whole."""
@@ -202,7 +251,7 @@ class Trainer:
             earlier = {name: p.grad for name, p in self.parameters.items() if p.grad is not None}
             self._forget_gradients()
             both = work[first : first + 2]
-            losses += threads.run(both) if len(both) == 2 else [seeded(torch.manual_seed, *both[0])]
+            losses += threads.run(both) if len(both) == 2 else [seeded(*both[0])]
             for name, gradient in earlier.items():
                 new = self.parameters[name].grad
                 self.parameters[name].grad = gradient if new is None else gradient.add_(new)
@@ -213,9 +262,12 @@ class Trainer:
         device = self.world.device
         with self._exchange(last):
             with self._precision():  # not around backward, where it would round what forward kept in 32 bits
-                loss, nll = self.objective(part.source_BS.to(device), part.target_BT.to(device))
-            (loss * (scale * part.share)).backward()
-        return loss.item() * part.share, nll.item() * part.share
+                weight_B = None if part.weight_B is None else part.weight_B.to(device)
+                loss, nll = self.objective(part.source_BS.to(device), part.target_BT.to(device), weight_B)
+            (loss * (scale * part.share * part.factor)).backward()
+        if part.weight_B is not None:
+            return 0.0, 0.0
+        return loss.item() * part.share * part.factor, nll.item() * part.share
 
     @contextmanager
     def _exchange(self, last: bool) -> Iterator[None]:
@@ -277,6 +329,12 @@ class Trainer:
         if self.divided and self.average is None and not undivided:
             return cast(Objective, self.objective.eval())
         return Objective(self.evaluated(), self.config.label_smoothing)
+
+    def with_weights(self, weights: Mapping[str, Tensor]) -> Objective:
+        """Return the objective of an unsharded model with other weights, in eval mode."""
+        model = build(self.description).to(self.world.device).eval()
+        fill(dict(model.named_parameters()), weights)
+        return Objective(model, self.config.label_smoothing)
 
     def tensors(self) -> dict[str, Tensor]:
         """Return all state besides the weights that the next step needs, by name, in the first process. Collective."""

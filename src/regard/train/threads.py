@@ -24,12 +24,18 @@ class TwoThreads:
 
     def run(self, work: Sequence[tuple[int, Callable[[], T]]]) -> list[T]:
         """Run (seed, call) pairs in parallel, each after seeding its dropout; return their results in order."""
-        calls = [self.pool.submit(seeded, drop_by, seed, call) for seed, call in work]
+        calls = [self.pool.submit(_seeded, seed, call) for seed, call in work]
         wait(calls)  # so that none still runs when another's error is raised
         return [call.result() for call in calls]
 
 
-def seeded(sow: Callable[[int], object], seed: int, call: Callable[[], T]) -> T:
-    """Set the seed, then return the result of the call."""
-    sow(seed)
+def seeded(seed: int, call: Callable[[], T]) -> T:
+    """Seed torch's generator, then return the result of the call."""
+    torch.manual_seed(seed)
     return call()
+
+
+def _seeded(seed: int, call: Callable[[], T]) -> T:
+    """Return the result of the call, whose dropout depends on the seed alone: threads share torch's generator."""
+    with drop_by(seed):
+        return call()

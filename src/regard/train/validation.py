@@ -1,5 +1,6 @@
 """Compute the losses on the validation set."""
 
+import math
 from collections.abc import Callable, Mapping
 
 import torch
@@ -10,6 +11,8 @@ from regard.data.batches import evaluation_batches
 from regard.data.prepared import Prepared, Split
 from regard.errors import UserError
 from regard.model.seq2seq import Seq2Seq
+
+NOISE = 1.0  # BLEU
 
 Validator = Callable[[Seq2Seq], Mapping[str, float | str]]
 """Return figures of a model by name, possibly with signatures; the first process calls it at every validation."""
@@ -26,6 +29,15 @@ def check_validation(config: Config, data: Prepared, validator: Validator | None
         )
     if settings.bleu and validator is None:
         raise UserError("train.bleu needs somebody who translates; give train() a validator that returns bleu")
+
+
+def badness(nll: float | None, bleu: float | None) -> tuple[float, float]:
+    """Return a key by which models are sorted, the best first: by BLEU, or by loss if that is None.
+
+    A BLEU below 1 is noise: models that have no more are sorted by loss, as models of equal BLEU are.
+    """
+    loss = nll if nll is not None and math.isfinite(nll) else math.inf
+    return (0.0 if bleu is None else -max(bleu, NOISE), loss)
 
 
 @torch.no_grad()

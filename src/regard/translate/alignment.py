@@ -1,6 +1,6 @@
-"""Word alignment of source and target, from the model's attention over the source.
+"""The model's attention over the source, from which words are aligned, computed by torch.
 
-Shapes: B sentences, H heads, T target positions, S source positions; M source words, N target words.
+Shapes: B sentences, H heads, T target positions, S source positions.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,6 @@ from torch import Tensor
 
 from regard.config.special_tokens import BOS, EOS
 from regard.model.seq2seq import Seq2Seq
-from regard.translate.words import Pairs, words
 
 
 @torch.inference_mode()
@@ -29,18 +28,3 @@ def cross_attention(model: Seq2Seq, source: Sequence[int], target: Sequence[int]
         return torch.zeros(len(target), len(source) + 1)
     chosen_BHTS = cross[max(0, len(cross) - 2) if layer is None else layer]
     return chosen_BHTS[0].mean(0)[:-1].cpu()
-
-
-def word_alignment(attention_TS: Tensor, source_pieces: Sequence[str], target_pieces: Sequence[str]) -> Pairs:
-    """Return, for every target word, the source word its tokens attend to most, as (source, target) numbers from 0.
-
-    A word whose tokens attend to none has no pair, as in a model without attention over the source.
-    """
-    if not source_pieces or not target_pieces:
-        return ()
-    source_S, target_T = torch.tensor(words(source_pieces)), torch.tensor(words(target_pieces))
-    M, N = int(source_S[-1]) + 1, int(target_T[-1]) + 1
-    attention_TM = torch.zeros(len(target_T), M).index_add_(1, source_S, attention_TS.float())
-    attention_NM = torch.zeros(N, M).index_add_(0, target_T, attention_TM)
-    weight_N, source_N = attention_NM.max(1)
-    return tuple((int(source_N[target]), int(target)) for target in weight_N.nonzero()[:, 0])

@@ -1,22 +1,20 @@
 """Translation of documents with a model."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from regard.documents.document import Translate
 from regard.documents.formats import beside, language_code, read_content
 from regard.documents.segment import Segment, Translated
-from regard.documents.translate import Report, Result, translate_document
+from regard.documents.translate import DocumentReport, Result, translate_document
+from regard.engines.engine import Progress
 from regard.errors import UserError
 from regard.files import check_place, disk_mistakes, write_bytes
 from regard.translate.load import load
-from regard.translate.sentences import Split, split, whole
+from regard.translate.sentences import SplitText, split, whole
 from regard.translate.translation import Sentence, Translation
 from regard.translate.translator import DEFAULTS, Options, Translator, windows
-
-Progress = Callable[[int], None]
-"""Is told how many more sentences are done."""
 
 
 def translate_file(
@@ -27,7 +25,7 @@ def translate_file(
     options: Options = DEFAULTS,
     bilingual: bool = False,
     force: bool = False,
-) -> Report:
+) -> DocumentReport:
     """Translate a file to `out`, by default beside it, and return a report."""
     translator = model if isinstance(model, Translator) else load(model)
     place = place_for(translator, Path(path), out, options, force=force)
@@ -99,11 +97,18 @@ def translations(
     for segment, parts, some in zip(segments, divided, asked, strict=True):
         done = [next(streams[wanted]) for _, wanted in some]
         one = done[0] if len(done) == 1 else _joined(segment.text, parts, done)
-        found.append(Translated(one.text, one.pairs))
+        found.append(Translated(one.text, one.pairs, remarks(one)))
     return found
 
 
-def _asked(segment: Segment, parts: Split) -> list[tuple[str, bool]]:
+def remarks(one: Translation) -> tuple[str, ...]:
+    """Return why a translation is not to be trusted: its warnings, sentences left untranslated, terms not placed."""
+    kept = [f"left untranslated: {sentence.source}" for sentence in one.sentences if sentence.kept]
+    terms = [f"term not placed: {use.source}" for use in one.unplaced]
+    return (*one.warnings, *kept, *terms)
+
+
+def _asked(segment: Segment, parts: SplitText) -> list[tuple[str, bool]]:
     """The texts that a segment is translated as, and whether each needs an alignment: its sentences if some do."""
     if not segment.aligned or len(parts.parts) < 2:
         return [(segment.text, segment.aligned)]
@@ -117,7 +122,7 @@ def _asked(segment: Segment, parts: Split) -> list[tuple[str, bool]]:
     return found
 
 
-def _joined(text: str, parts: Split, done: Sequence[Translation]) -> Translation:
+def _joined(text: str, parts: SplitText, done: Sequence[Translation]) -> Translation:
     """The translations of a text's sentences as one."""
     sentences: list[Sentence] = []
     for part, one in zip(parts.parts, done, strict=True):

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 from regard.config.model import TransformerConfig
 from regard.engines.ctranslate2_engine import CTranslate2Engine
 from regard.engines.engine import Engine
-from regard.engines.native.choice import why_not_taken, why_unavailable
 from regard.errors import Failed, UserError
-from regard.exchange.check_ctranslate2 import MODEL, SETTINGS, check_export
+from regard.exchange.kinds import has_words
 from regard.exchange.to_ctranslate2 import (
     DESCRIPTION,
     FOLDER,
@@ -29,6 +28,7 @@ from regard.exchange.to_ctranslate2 import (
     positions,
     write_ctranslate2,
 )
+from regard.saved.calibration import read_calibration
 from regard.saved.saved_model import WEIGHTS, SavedModel, model_folder, read_saved
 from regard.saved.weights import read_weights
 from regard.search.hypothesis import NO_NUMBERS
@@ -59,6 +59,8 @@ def load(
     translator = _load(path, *others, engine=engine, device=device, compile=compile)
     if translator.saved.task != "translation":
         raise UserError(f"{path}: is a parser, and can't translate; use it with `regard parse`")
+    if not others:
+        translator.calibration = read_calibration(model_folder(path))
     return translator
 
 
@@ -106,15 +108,26 @@ def _on_cpu(folder: Path, engine: str) -> Translator:
         if engine != "native":
             return _exported(folder / FOLDER, folder)
     saved = read_saved(folder)
-    if engine == "native" or (engine == "auto" and why_not_taken(saved.config) is None):
+    if has_words(saved):
+        if engine != "auto":
+            raise UserError(f"{folder}: has a vocabulary of words, which only torch computes; leave out --engine")
+        return _with_torch(_device("cpu"), False, folder)
+    if engine == "native" or (engine == "auto" and _native_is_faster(saved)):
         return _native(saved, folder)
     if engine == "auto" and inconvertible(saved.config) is not None:
         return _with_torch(_device("cpu"), False, folder)
     return _converted(saved, folder, "int8" if saved.storage == "int8" else "float32")
 
 
+def _native_is_faster(saved: SavedModel) -> bool:
+    from regard.engines.native.choice import why_not_taken
+
+    return why_not_taken(saved.config) is None
+
+
 def _native(saved: SavedModel, folder: Path) -> Translator:
     """Return a translator with the native engine; in int8 if the model's weights or its export are."""
+    from regard.engines.native.choice import why_unavailable
     from regard.engines.native.native_engine import NativeEngine
 
     reason = why_unavailable(saved.config)
@@ -154,7 +167,7 @@ def live(saved: "LoadedModel") -> Translator:
     from regard.saved.folder import as_arrays
 
     on_cpu = next(saved.model.parameters()).device.type == "cpu"
-    if not on_cpu or inconvertible(saved.config) is not None:
+    if not on_cpu or inconvertible(saved.config) is not None or has_words(saved):
         return Translator(saved)
     weights = as_arrays(saved.model.state_dict())
     if not all(np.isfinite(weight).all() for weight in weights.values()):  # CTranslate2 would not notice
@@ -169,6 +182,8 @@ def live(saved: "LoadedModel") -> Translator:
 
 def _exported(export: Path, folder: Path | None = None) -> Translator:
     """Load an export, with the folder of the model that it was made from, if available."""
+    from regard.exchange.check_ctranslate2 import MODEL, SETTINGS, check_export
+
     described = read_saved(export, DESCRIPTION, weights=(MODEL, SETTINGS))
     check_convertible(described.config, export)
     pieces = [subwords.pieces(range(subwords.size)) for subwords in described.vocabularies]

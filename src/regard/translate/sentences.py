@@ -40,7 +40,7 @@ LOOK_BACK = 32  # characters; a longer run of closing marks does not close a sen
 
 
 @dataclass(frozen=True)
-class Part:
+class SentencePart:
     """A sentence or a part of one, and the text between it and the next."""
 
     text: str
@@ -48,22 +48,22 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Split:
+class SplitText:
     """A split text: before + Σ (text + after) is the text again. No part's text is empty or begins with space."""
 
     before: str
-    parts: tuple[Part, ...]
+    parts: tuple[SentencePart, ...]
 
     def joined(self) -> str:
         return self.before + "".join(part.text + part.after for part in self.parts)
 
 
-def split(text: str) -> Split:
+def split(text: str) -> SplitText:
     """Split a text into sentences."""
     return _cut(text, _boundaries(text))
 
 
-def whole(text: str) -> Split:
+def whole(text: str) -> SplitText:
     """Return a text as one part, split at line breaks only."""
     return _cut(text, (found.span() for found in _BREAK.finditer(text)))
 
@@ -73,7 +73,7 @@ def one_line(text: str) -> str:
     return text.translate(_ONE_LINE)
 
 
-def shorten(part: Part, fits: Callable[[str], bool]) -> Iterator[Part]:
+def shorten(part: SentencePart, fits: Callable[[str], bool]) -> Iterator[SentencePart]:
     """Split a part into pieces that fit: after clauses, else at spaces, else anywhere, as near the middle as possible.
 
     A single character that does not fit is left as it is.
@@ -85,21 +85,21 @@ def shorten(part: Part, fits: Callable[[str], bool]) -> Iterator[Part]:
             yield here
             continue
         start, end = _middle(here.text)
-        waiting += [Part(here.text[end:], here.after), Part(here.text[:start], here.text[start:end])]
+        waiting += [SentencePart(here.text[end:], here.after), SentencePart(here.text[:start], here.text[start:end])]
 
 
-def _cut(text: str, spans: Iterator[tuple[int, int]]) -> Split:
+def _cut(text: str, spans: Iterator[tuple[int, int]]) -> SplitText:
     """Return the parts between spans, which are in order and may be empty; space at the two ends is not a part."""
     begin = len(text) - len(text.lstrip())
     end = len(text.rstrip())
     if begin >= end:
-        return Split(text, ())
+        return SplitText(text, ())
     parts, at = [], begin
     for start, stop in spans:
         if at < start and stop < end:
-            parts.append(Part(text[at:start], text[start:stop]))
+            parts.append(SentencePart(text[at:start], text[start:stop]))
             at = stop
-    return Split(text[:begin], (*parts, Part(text[at:end], text[end:])))
+    return SplitText(text[:begin], (*parts, SentencePart(text[at:end], text[end:])))
 
 
 def _boundaries(text: str) -> Iterator[tuple[int, int]]:

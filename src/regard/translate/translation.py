@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 from unicodedata import east_asian_width
 
+from regard.memory.pair import Match, Pair
 from regard.search.hypothesis import Hypothesis
+from regard.terms.glossary import TermUse
+from regard.translate.confidence import UNJUDGED, Judgement
 from regard.translate.sentences import CLOSERS, FULL_WIDTH_ENDS
-from regard.translate.words import Pairs, words
+from regard.translate.words import Pairs, word_numbers
 
 # Marks that end a part without a space after it, in full width and as NFKC has them.
 MARKS = frozenset(FULL_WIDTH_ENDS + "、，；：" + "!?.,;:")
@@ -33,6 +36,15 @@ class Sentence:
     """Best first; empty if there was nothing to translate."""
     after: str
     """The text between it and the next."""
+    terms: tuple[TermUse, ...] = ()
+    """The glossary's terms in it, with whether the translation has them."""
+    memory: Pair | None = None
+    """The pair of the memory that is its translation."""
+    fuzzy: Match | None = None
+    """The pair of the memory whose source is most like it, if that was asked for."""
+    judgement: Judgement = UNJUDGED
+    kept: bool = False
+    """Whether it was left untranslated, since the translation is not sure enough."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +64,22 @@ class Translation:
         return self.option_score(0)
 
     @property
+    def confidence(self) -> float | None:
+        """Return the confidence of the least sure sentence; None without calibration."""
+        found = [one.judgement.confidence for one in self.sentences if one.outputs]
+        return min((one for one in found if one is not None), default=None) if None not in found else None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return what is wrong with some sentence, by the names of `Judgement.warnings`."""
+        return tuple(dict.fromkeys(name for one in self.sentences for name in one.judgement.warnings))
+
+    @property
+    def unplaced(self) -> list[TermUse]:
+        """Return the glossary's terms that the translation lacks."""
+        return [use for sentence in self.sentences for use in sentence.terms if not use.placed]
+
+    @property
     def options(self) -> int:
         """Return the number of translations: the maximum over the sentences."""
         return max((len(sentence.outputs) for sentence in self.sentences), default=1) or 1
@@ -61,7 +89,7 @@ class Translation:
         texts = [self.before]
         for sentence in self.sentences:
             output = _numbered(sentence, number)
-            text = sentence.source if output is None else output.text
+            text = sentence.source if output is None or sentence.kept else output.text
             texts += [text, _joint(sentence, text)]
         texts[-1:] = [self.sentences[-1].after] if self.sentences else texts[-1:]
         return "".join(texts)
@@ -77,9 +105,11 @@ class Translation:
         for sentence in self.sentences:
             output = sentence.outputs[0] if sentence.outputs else None
             theirs = len(sentence.source.split())
+            if sentence.kept:
+                output = None
             ours = theirs if output is None else len(output.text.split())
             if output is not None and output.alignment:
-                if (words(sentence.tokens)[-1] + 1, words(output.tokens)[-1] + 1) != (theirs, ours):
+                if (word_numbers(sentence.tokens)[-1] + 1, word_numbers(output.tokens)[-1] + 1) != (theirs, ours):
                     return None
                 pairs += [(before + source, after + target) for source, target in output.alignment]
             before, after = before + theirs, after + ours

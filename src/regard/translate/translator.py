@@ -4,27 +4,35 @@ regard.load("runs/x/model").translate(["Good morning.", "How are you?"])
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, cast, overload
 
 from regard.config.checked import check
 from regard.config.decode import DecodeConfig
+from regard.config.special_tokens import UNK
 from regard.cores import available_cores
-from regard.engines.engine import Engine, Progress, Request, quiet
+from regard.engines.engine import Aligner, Engine, Progress, Request, quiet
 from regard.errors import UserError
+from regard.memory.store import Memory
+from regard.saved.calibration import Calibration
 from regard.saved.saved_model import SavedModel
+from regard.saved.weights import Array
 from regard.search.hypothesis import Hypothesis
+from regard.terms.glossary import Glossary
 from regard.text.normalise import Form, normalise
 from regard.text.subword_file import LONGEST_PIECE
 from regard.text.subwords import Subwords
-from regard.translate.sentences import Part, shorten, split, whole
+from regard.text.word_vocabulary import Words
+from regard.translate.confidence import UNJUDGED, Judgement, judge, repeats
+from regard.translate.recall import Recall, memory_languages
+from regard.translate.sentences import SentencePart, shorten, split, whole
+from regard.translate.terms import search_terms
 from regard.translate.translation import Output, Sentence, Translation
+from regard.translate.words import word_alignment
 
 if TYPE_CHECKING:  # these need torch, which CTranslate2 does without
-    from torch import Tensor
-
-    from regard.look.look import Look
+    from regard.look.inspection import Look
     from regard.model.seq2seq import Seq2Seq
     from regard.saved.folder import LoadedModel
     from regard.search.banned import Banned
@@ -33,9 +41,9 @@ if TYPE_CHECKING:  # these need torch, which CTranslate2 does without
 MOST_TOKENS = 200  # of a sentence; a longer one is cut, since models are not trained on such
 WINDOW_LINES = 10_000
 WINDOW_CHARACTERS = 2_000_000
-Clean = Callable[[str], str]
+CleanText = Callable[[str], str]
 """A function that normalises a text."""
-Attention = Callable[[Sequence[int], Sequence[int], int | None], "Tensor"]
+Attention = Callable[[Sequence[int], Sequence[int], int | None], Array]
 """A function (source, target, layer) that returns the attention of each target token over the source tokens."""
 
 
@@ -53,16 +61,29 @@ class Options:
     """Words that must not occur, nor any word that begins with one of them."""
     required: tuple[str, ...] = ()
     """Words that must occur in every sentence, each alone or as the beginning of another."""
+    glossary: Glossary | None = None
+    """Terms that each sentence's translation must use."""
+    memory: Memory | None = None
+    """Pairs that are the answer for their sources."""
+    fuzzy: bool = False
+    """Look up the memory's best fuzzy match of each sentence."""
     no_repeat: int = 0
     prefix: str = ""
     """The text that the translation of every sentence begins with."""
     target: str | None = None
     """The target language of a multilingual model: `de` for one that was trained with the tag <2de>."""
+    languages: tuple[str, str] | None = None
+    """Source and target, by which a memory's pairs are found; by default the model's."""
     split: bool = True
     """Translate sentence by sentence; otherwise line by line."""
+    min_confidence: float | None = None
+    """Leave sentences untranslated whose confidence is lower, or that have a warning."""
     alignment: bool = False
     layer: int | None = None
     """The layer whose attention gives the alignment."""
+    replace_unknown: bool = False
+    """Let a model with a vocabulary of words write unknown ones, and replace each by the translation of the source word
+    that it attends to most, or by that word itself (PosUnk: Luong et al., 2015)."""
     token_scores: bool = False
     """Return exact scores, token by token, which cost the fast engine another pass."""
     batch_tokens: int | None = None
@@ -94,6 +115,11 @@ class Translator:
         self.most_tokens = MOST_TOKENS if longest is None else max(1, min(MOST_TOKENS, longest - 1))  # 1 for a tag
         self.engine: Engine = engine or _reference(self.model, longest)
         self.attention: Attention = self._attention
+        self.calibration: Calibration | None = None
+        """How confidence is computed, if the model was calibrated."""
+        self._aligned_by_engine = isinstance(engine, Aligner)
+        if isinstance(engine, Aligner):  # the weights in torch are not needed then
+            self.attention = engine.cross_attention
 
     @property
     def target_subwords(self) -> Subwords:
@@ -110,13 +136,22 @@ class Translator:
         return self._later()
 
     @overload
-    def translate(self, texts: str, options: Options = ...) -> str: ...  # type: ignore[overload-overlap]
+    def translate(  # type: ignore[overload-overlap]
+        self, texts: str, options: Options = ..., *, target: str | None = ...
+    ) -> str: ...
 
     @overload
-    def translate(self, texts: Iterable[str], options: Options = ...) -> list[str]: ...
+    def translate(self, texts: Iterable[str], options: Options = ..., *, target: str | None = ...) -> list[str]: ...
 
-    def translate(self, texts: str | Iterable[str], options: Options = DEFAULTS) -> str | list[str]:
-        """Translate a text, or each of several. Spacing and blank texts are preserved."""
+    def translate(
+        self, texts: str | Iterable[str], options: Options = DEFAULTS, *, target: str | None = None
+    ) -> str | list[str]:
+        """Translate a text, or each of several, into the `target` language of a model of several.
+
+        Spacing and blank texts are preserved.
+        """
+        if target is not None:
+            options = replace(options, target=target)
         if isinstance(texts, str):
             return self.window([texts], options)[0].text
         return [translation.text for translation in self.stream(texts, options)]
@@ -134,39 +169,84 @@ class Translator:
     ) -> list[Translation]:
         """Translate texts together: the sentences of all are sorted by length, and equal ones translated once."""
         request, tag = self.request(options), self.tag(options.target)
-        divided = [(split if options.split else whole)(text) for text in texts]
+        recall = Recall(self, options)
+        recall.look_up(text.strip() for text in texts)
+        divided = [recall.whole(text) or (split if options.split else whole)(text) for text in texts]
+        recall.look_up(part.text for taken in divided for part in taken.parts)
         clean = cache(lambda text: normalise(text, self.form))  # the same part is normalised several times
         spelt = self._spelt([part.text for taken in divided for part in taken.parts], clean)
-        pieces = [[piece for part in taken.parts for piece in self._fitting(part, spelt, clean)] for taken in divided]
+        fitting = {part: (part,) for taken in divided for part in taken.parts if part.text in recall.pairs}
+        pieces = [
+            [piece for part in taken.parts for piece in fitting.get(part) or self._fitting(part, spelt, clean)]
+            for taken in divided
+        ]
         different = dict.fromkeys(piece.text for parts in pieces for piece in parts)
-        known = [text for text in different if spelt[text]]
-        found = self.engine.search([[*tag, *spelt[text]] for text in known], request, progress)
+        for text in recall.pairs.keys() & different.keys():
+            spelt[text] = self.source_subwords.encode([clean(text)])[0]
+        known = [text for text in different if spelt[text] and text not in recall.pairs]
+        sources = [[*tag, *spelt[text]] for text in known]
+        found, uses = search_terms(self, known, sources, request, options.glossary, progress)
         written = iter(self.target_subwords.decode_all([one.tokens for hypotheses in found for one in hypotheses]))
         outputs = {
-            text: tuple(self._output([*tag, *spelt[text]], len(tag), one, next(written), options) for one in hypotheses)
+            text: tuple(
+                self.output(text, [*tag, *spelt[text]], len(tag), one, next(written), options) for one in hypotheses
+            )
             for text, hypotheses in zip(known, found, strict=True)
         }
+        outputs |= {
+            text: (recall.output(text, [*tag, *spelt[text]], len(tag)),) for text in different if text in recall.pairs
+        }
+        fuzzy = recall.fuzzy(known)
 
-        def sentence(piece: Part) -> Sentence:
+        def sentence(piece: SentencePart) -> Sentence:
             tokens = tuple(self.source_subwords.pieces(spelt[piece.text]))
-            return Sentence(piece.text, tokens, outputs.get(piece.text, ()), piece.after)
+            text = piece.text
+            own, pair = outputs.get(text, ()), recall.pairs.get(text)
+            judgement = self._judged(text, spelt[text], own) if pair is None else Judgement(1.0)
+            return Sentence(
+                text,
+                tokens,
+                own,
+                piece.after,
+                uses.get(text, ()),
+                pair,
+                fuzzy.get(text),
+                judgement,
+                not _sure(judgement, options),
+            )
 
         return [
             Translation(text, taken.before, tuple(map(sentence, parts)))
             for text, taken, parts in zip(texts, divided, pieces, strict=True)
         ]
 
+    def _judged(self, text: str, source: Sequence[int], outputs: tuple[Output, ...]) -> Judgement:
+        if not outputs:
+            return UNJUDGED
+        best = outputs[0]
+        return judge(self.calibration, text, len(source), best.text, best.hypothesis, loop=repeats(source))
+
     def look(self, text: str, options: Options = DEFAULTS) -> "Look":
         """Translate a text and record the internals: every attention weight, the search as a tree, and more."""
-        from regard.look.look import look  # imported only when used
+        from regard.look.inspection import look  # imported only when used
 
         return look(self, text, options)
 
     def request(self, options: Options) -> Request:
         """Return the request for the engine."""
-        if options.alignment:
+        if options.alignment and not self._aligned_by_engine:
             assert self.model, "an export has none, which is told before a line is read"
-        if options.sampling is not None and options.required:
+        if options.replace_unknown:
+            if not isinstance(self.target_subwords, Words):
+                raise UserError("this model can spell every word, so none is unknown; leave out --replace-unknown")
+            assert self.model, "attention needs the weights"
+        if options.glossary is not None and not self.has_weights:
+            raise UserError("a glossary needs the model that was exported, not its export; give that to --model")
+        if options.memory is not None:
+            memory_languages(self, options)
+        if options.min_confidence is not None and self.calibration is None:
+            raise UserError("the model is not calibrated, so it has no confidence; run `regard calibrate` on it first")
+        if options.sampling is not None and (options.required or options.glossary is not None):
             raise UserError("what is drawn at random can't be held to required words; leave out one of the two")
         changes = {key: getattr(options, key) for key in DecodeConfig.model_fields}
         given = {key: value for key, value in changes.items() if value is not None}
@@ -182,7 +262,8 @@ class Translator:
             required=tuple(map(self._word, options.required)),
             no_repeat=options.no_repeat,
             prefix=self._word(options.prefix) if options.prefix else (),
-            token_scores=options.token_scores,
+            unknown=options.replace_unknown,
+            token_scores=options.token_scores or (options.min_confidence is not None and decode.beam == 1),
             batch_tokens=options.batch_tokens,
         )
 
@@ -218,7 +299,7 @@ class Translator:
         pairs = [(other, into) for into in written for other in read if other != into]
         return sorted(pairs, key=lambda pair: pair != (source, target))
 
-    def _spelt(self, texts: Sequence[str], clean: Clean) -> dict[str, list[int]]:
+    def _spelt(self, texts: Sequence[str], clean: CleanText) -> dict[str, list[int]]:
         """Return the ids of each distinct text that may be short enough, by its normalised spelling."""
         different = list(dict.fromkeys(clean(text) for text in texts if len(text) <= self._most_characters))
         return dict(zip(different, self.source_subwords.encode(different, threads=available_cores()), strict=True))
@@ -228,7 +309,7 @@ class Translator:
         """The most characters that most_tokens can spell."""
         return LONGEST_PIECE * self.most_tokens
 
-    def _fitting(self, part: Part, spelt: dict[str, list[int]], clean: Clean) -> Iterator[Part]:
+    def _fitting(self, part: SentencePart, spelt: dict[str, list[int]], clean: CleanText) -> Iterator[SentencePart]:
         """Yield a part as normalised pieces that are short enough; their ids are added to `spelt`."""
 
         def ids(text: str) -> list[int]:
@@ -241,22 +322,36 @@ class Translator:
 
         for piece in shorten(part, fits):
             ids(clean(piece.text))
-            yield Part(clean(piece.text), piece.after)
+            yield SentencePart(clean(piece.text), piece.after)
 
-    def _output(self, source: list[int], tags: int, hypothesis: Hypothesis, written: str, options: Options) -> Output:
+    def output(
+        self, text: str, source: list[int], tags: int, hypothesis: Hypothesis, written: str, options: Options
+    ) -> Output:
+        """Return a hypothesis as text, with an alignment if requested; `tags` counts those before the source."""
         tokens = tuple(self.target_subwords.pieces(hypothesis.tokens))
+        if options.replace_unknown and UNK in hypothesis.tokens:
+            from regard.translate.unknown import replace_unknown
+
+            attention_TS = self.attention(source, hypothesis.tokens, options.layer)[:, tags:-1]
+            tokens, written = replace_unknown(text, self.source_subwords, tokens, hypothesis.tokens, attention_TS)
         pairs = None
         if options.alignment:
-            from regard.translate.alignment import word_alignment
-
             attention_TS = self.attention(source, hypothesis.tokens, options.layer)[:, tags:-1]
             pairs = word_alignment(attention_TS, self.source_subwords.pieces(source[tags:]), tokens)
         return Output(normalise(written, self.form), tokens, hypothesis, pairs)
 
-    def _attention(self, source: Sequence[int], target: Sequence[int], layer: int | None) -> "Tensor":
+    def _attention(self, source: Sequence[int], target: Sequence[int], layer: int | None) -> Array:
         from regard.translate.alignment import cross_attention
 
-        return cross_attention(self.model, source, target, layer)
+        return cross_attention(self.model, source, target, layer).numpy()
+
+
+def _sure(judgement: Judgement, options: Options) -> bool:
+    """Return whether a translation is sure enough to be given."""
+    if options.min_confidence is None:
+        return True
+    found = judgement.confidence
+    return not judgement.warnings and (found is None or found >= options.min_confidence)
 
 
 def _no_blank(word: str, given: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.engines.test_ctranslate2_engine import learn
+from tests.support.engines import learn
 from tests.support.models import like_trained
 
 from regard.config.model import model_config

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.engines.native.conftest import Pair
-from tests.engines.test_ctranslate2_engine import SEARCHES, sources
+from tests.support.engines import SEARCHES, sources
 
-from regard.engines.native.library import MESSAGE, Config, Tensor, library
+from regard.engines.native.library import MESSAGE, Config, Progress, SearchOptions, Tensor, library
 from regard.engines.native.native_engine import NativeEngine
 from regard.engines.native.pack import packed_config, packed_tensors
 from regard.errors import UserError
@@ -81,6 +81,46 @@ def test_ids_out_of_the_vocabulary_are_refused(pair_of: PairOf) -> None:
     for token in (-1, 40, 2**31 - 1):
         with pytest.raises(UserError, match="an id is not in the vocabulary"):
             engine.search([*sources(4), [token]], SEARCHES[0])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"beam": 0}, "the beam is out of range"),
+        ({"beam": 65, "n_best": 1}, "the beam is out of range"),
+        ({"n_best": 0}, "n_best is out of range"),
+        ({"n_best": 5}, "n_best is out of range"),
+        ({"extra_length": -1}, "extra_length is out of range"),
+        ({"alpha": float("nan")}, "alpha is out of range"),
+        ({"alpha": -0.1}, "alpha is out of range"),
+        ({"penalty": 2}, "the penalty is unknown"),
+        ({"batch_tokens": 0}, "batch_tokens is out of range"),
+        ({"prefix_length": -1}, "the prefix is too long"),
+        ({"prefix_length": 1 << 20}, "the prefix is too long"),
+    ],
+    ids=str,
+)
+def test_options_out_of_range_are_refused(pair_of: PairOf, change: dict[str, Any], said: str) -> None:
+    engine = pair_of().native()
+    prefix, ids, lengths = np.zeros(1, np.int32), np.array([5, 3], np.int32), np.array([2], np.int64)
+    options = SearchOptions(beam=4, n_best=1, batch_tokens=9, alpha=0.6, prefix=prefix.ctypes.data)
+    for name, value in change.items():
+        setattr(options, name, value)
+    message = ctypes.create_string_buffer(MESSAGE)
+    found = library().regard_native_search(
+        *(engine.engine, ids.ctypes.data, lengths.ctypes.data, 1, options, Progress(), message, MESSAGE)
+    )
+    assert not found
+    assert message.value.decode() == said
+
+
+def test_attention_to_nothing_known_is_refused(pair_of: PairOf) -> None:
+    engine = pair_of().native()
+    for source, target in (([40], [5]), ([5], [40]), ([5], [-1])):
+        with pytest.raises(UserError, match="an id is not in the vocabulary"):
+            engine.cross_attention(source, target)
+    with pytest.raises(UserError, match="the target is too long"):
+        engine.cross_attention([5], [5] * (engine.positions + 1))
 
 
 def test_wild_weights_end_in_words_or_an_error_of_ours(pair_of: PairOf) -> None:

@@ -1,5 +1,9 @@
 """The native engine finds what the reference finds, and the int8 twin; whatever is computed beside it."""
 
+import itertools
+import random
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +12,7 @@ import pytest
 import torch
 from tests.engines.native.conftest import Pair
 from tests.engines.native.twin import Twin
-from tests.engines.test_ctranslate2_engine import SEARCHES, same, sources
+from tests.support.engines import SEARCHES, same, sources
 from tests.support.models import banning
 
 from regard.config.decode import DecodeConfig
@@ -18,6 +22,8 @@ from regard.engines.native.native_engine import NativeEngine
 from regard.errors import Failed, UserError
 from regard.search.sampling import Sampling
 from regard.translate.alignment import cross_attention
+from regard.translate.load import load
+from regard.translate.translator import Options
 
 PairOf = Callable[..., Pair]
 CONFIGS: list[dict[str, Any]] = [
@@ -63,6 +69,55 @@ def test_neighbours_and_threads_change_nothing(pair_of: PairOf, int8: bool, beam
     for number in range(0, len(many), 30):
         assert alone.search([many[number]], request) == [found[number]]
         assert team.search([many[number]], request) == [found[number]]
+
+
+@pytest.mark.parametrize("int8", [False, True])
+def test_a_team_shares_a_vocabulary_of_several_chunks(pair_of: PairOf, int8: bool) -> None:
+    """With EOS forced at the limit, a prefix of late tokens, and scores: bit for bit what one thread finds."""
+    pair = pair_of(steps=3, end=-30.0, vocabulary=1300)
+    alone, team = (pair.native(int8=int8, threads=threads) for threads in (1, 3))
+    for beam in (1, 4):
+        request = Request(DecodeConfig(beam=beam, extra_length=4), n_best=beam, token_scores=True, prefix=(1290, 700))
+        for source in sources(6):
+            found = alone.search([source], request)
+            assert team.search([source], request) == found
+            if not int8:
+                same(found, pair.torch.search([source], request))
+
+
+def test_of_equal_logits_the_lower_token_wins(pair_of: PairOf) -> None:
+    """Tokens 20 to 39 are twins of 4 to 19 and so on: equal logits, in the same vector and in others."""
+    pair = pair_of()
+    embedding_VD = pair.weights["embedding_VD"].copy()
+    embedding_VD[20:36], embedding_VD[36:] = embedding_VD[4:20], embedding_VD[4:8]
+    for int8 in (False, True):
+        for threads in (1, 2):
+            engine = NativeEngine(
+                pair.config, {**pair.weights, "embedding_VD": embedding_VD}, int8=int8, threads=threads
+            )
+            greedy = engine.search(sources(), Request(DecodeConfig(beam=1, extra_length=5)))
+            assert {token for one in greedy for token in one[0].tokens} <= set(range(4, 20))
+            wide = engine.search(sources(4), Request(DecodeConfig(beam=4, extra_length=5), n_best=4))
+            assert all(max(one[0].tokens, default=4) < 20 for one in wide)
+
+
+def test_logits_far_apart_have_exact_scores(pair_of: PairOf) -> None:
+    """Hundreds between the least and the greatest: sums of exponentials must not overflow on the way."""
+    pair = pair_of(tie_projection=False)
+    weights = {**pair.weights, "untied_VD": pair.weights["untied_VD"] * 60}
+    request = Request(DecodeConfig(beam=3, extra_length=5), n_best=3)
+    with torch.no_grad():
+        pair.model.projection_VD.mul_(60)
+    try:
+        wanted = pair.torch.search(sources(), request)
+    finally:
+        with torch.no_grad():
+            pair.model.projection_VD.div_(60)
+    found = NativeEngine(pair.config, weights, int8=False).search(sources(), request)
+    for one, other in zip(itertools.chain(*found), itertools.chain(*wanted), strict=True):
+        assert one.tokens == other.tokens
+        assert one.log_probability == pytest.approx(other.log_probability, rel=1e-4, abs=1e-3)
+    assert min(one.log_probability for some in wanted for one in some) < -100
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
@@ -121,11 +176,39 @@ def test_a_source_beyond_the_table_goes_to_the_reference(pair_of: PairOf, monkey
 
 
 def test_cross_attention_is_the_reference_s(pair_of: PairOf) -> None:
-    pair = pair_of()
-    for source, target, layer in (([5, 6, 7], [9, 8], None), ([4], [], 1), ([8, 9, 10, 11, 12], [5, 6, 7, 8], 1)):
-        found = pair.native().cross_attention(source, target, layer)
-        expected = cross_attention(pair.model, source, target, layer)
-        torch.testing.assert_close(torch.from_numpy(found), expected, rtol=1e-4, atol=1e-5)
+    """Of every layer, for more positions than there are rows, and for models of every kind."""
+    generator = random.Random(0)
+    long = [generator.randrange(4, 30) for _ in range(230)]
+    for config in CONFIGS:
+        pair = pair_of(**config)
+        engine = pair.native()
+        most = 120 if config.get("positions") == "learned" else 230
+        for source, target in (([5, 6, 7], [9, 8]), ([4], []), (long[:50], long[:most])):
+            for layer in (None, *range(pair.config.decoder_layers), -1):
+                found_TS = engine.cross_attention(source, target, layer)
+                expected_TS = cross_attention(pair.model, source, target, layer)
+                torch.testing.assert_close(torch.from_numpy(found_TS), expected_TS, rtol=1e-3, atol=1e-5)
+    with pytest.raises(IndexError):
+        engine.cross_attention([4], [5], pair.config.decoder_layers)
+
+
+ALIGNED = """
+import sys
+import regard
+from regard.translate.translator import Options
+found = regard.load("en-de", engine="native").window(["The old man is reading a book."], Options(alignment=True))[0]
+assert "torch" not in sys.modules
+print(found.pairs)
+"""
+
+
+def test_alignments_need_no_torch() -> None:
+    """A document with formatting is aligned word by word, and torch alone would take 400 MB."""
+    done = subprocess.run([sys.executable, "-c", ALIGNED], capture_output=True, text=True, check=True)
+    text = "The old man is reading a book."
+    wanted = load("en-de", engine="torch").window([text], Options(alignment=True))[0].pairs
+    assert wanted is not None and len(wanted) > 4
+    assert done.stdout.strip() == str(wanted)
 
 
 def test_progress_is_told_and_may_interrupt(pair_of: PairOf) -> None:

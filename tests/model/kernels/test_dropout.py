@@ -222,9 +222,36 @@ def test_a_threads_own_seed_decides_which_weights_are_dropped(positions: int) ->
     x, there = torch.randn(2, positions, 8), torch.ones(2, positions, dtype=torch.bool)
 
     def mixed(seed: int) -> Tensor:
-        drop_by(seed)
-        return layer.mix(x, there)[0]
+        with drop_by(seed):
+            return layer.mix(x, there)[0]
 
     with ThreadPoolExecutor(1) as thread:
         first, again, other = (thread.submit(mixed, seed).result() for seed in (1, 1, 2))
     assert torch.equal(first, again) and not torch.equal(first, other)
+
+
+def drawn_after(seed: int) -> list[float]:
+    torch.manual_seed(seed)
+    return keep_scale(torch.Size([64]), 0.5).tolist()
+
+
+def test_a_threads_own_seed_ends_with_its_block() -> None:
+    """A generator that stayed after an error would make every later step ignore its seed."""
+    expected = drawn_after(1)
+    with pytest.raises(MemoryError), drop_by(7):
+        assert drawn_after(1) != expected
+        raise MemoryError
+    assert drawn_after(1) == drawn_after(1) == expected
+    drop_by(7)  # without `with`
+    assert drawn_after(1) == expected
+
+
+def test_an_inner_seed_leaves_the_outer_one_in_place() -> None:
+    with drop_by(7):
+        expected = keep_scale(torch.Size([200]), 0.5)
+    with drop_by(7):
+        first = keep_scale(torch.Size([96]), 0.5)
+        with drop_by(8):
+            keep_scale(torch.Size([64]), 0.5)
+        found = torch.cat([first, keep_scale(torch.Size([104]), 0.5)])
+    assert torch.equal(found, expected)

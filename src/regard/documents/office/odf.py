@@ -65,6 +65,8 @@ class _Styles:
 
     looks: dict[str, str] = field(default_factory=dict)
     hidden: set[str] = field(default_factory=set)
+    hidden_pages: set[str] = field(default_factory=set)
+    """Styles of hidden slides."""
     code: set[str] = field(default_factory=lambda: set(CODE))
 
     def add(self, source: Source, style: Element) -> None:
@@ -76,6 +78,8 @@ class _Styles:
         self.looks[name] = f"{parent}|{'' if re.fullmatch('<[^ ]*text-properties */>', bare) else bare}"
         if any(child.attributes.get("text:display") == "none" for child in style.elements()):
             self.hidden.add(name)
+        if any(child.attributes.get("presentation:visibility") == "hidden" for child in style.elements()):
+            self.hidden_pages.add(name)
         if parent in self.code:
             self.code.add(name)
 
@@ -128,8 +132,17 @@ def _with_styles(package: Package, member: str) -> Dialect:
     def style(element: Element) -> str:
         return element.attributes.get("text:style-name", "")
 
+    def page(walk: Walk, element: Element) -> Iterator[Piece]:
+        """Yield a slide; a hidden one stays."""
+        if element.attributes.get("draw:style-name") in styles.hidden_pages:
+            walk.kept["hidden slide"] += 1
+            yield walk.raw(element)
+        else:
+            yield from walk.content(element)
+
     return replace(
         TEXTS,
+        special={**TEXTS.special, **({"draw:page": page} if styles.hidden_pages else {})},
         hidden=lambda element: style(element) in styles.hidden,
         code=lambda element: style(element) in styles.code,
         key=styles.key,

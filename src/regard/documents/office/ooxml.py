@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from posixpath import dirname, join, normpath
 
 from regard.documents.document import Document, Part
 from regard.documents.language import font, right_to_left, tag
@@ -38,6 +39,21 @@ def types(package: Package) -> dict[str, str]:
         name, kind = element.attributes.get("PartName", ""), element.attributes.get("ContentType", "")
         if name.startswith("/") and name[1:] in package:
             found[name[1:]] = kind.removesuffix("+xml").rpartition(".")[2] if "." in kind else kind
+    return found
+
+
+def related(package: Package, part: str) -> dict[str, tuple[str, str]]:
+    """Return the parts that a part refers to: by relationship id, their type and path."""
+    rels = join(dirname(part), "_rels", f"{part.rpartition('/')[2]}.rels")
+    if rels not in package:
+        return {}
+    found = {}
+    for one in Source(package.read(rels), f"{package.name}, {rels}").elements("rels:Relationship"):
+        given = one.attributes
+        target = given.get("Target", "")
+        place = target.lstrip("/") if target.startswith("/") else normpath(join(dirname(part), target))
+        if given.get("TargetMode") != "External":
+            found[given.get("Id", "")] = (given.get("Type", "").rpartition("/")[2], place)
     return found
 
 

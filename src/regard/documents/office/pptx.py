@@ -3,7 +3,8 @@
 from collections import Counter
 
 from regard.documents.document import Document, Languages
-from regard.documents.office.ooxml import assembled, checked, drawing, theme_changes, types, walked
+from regard.documents.markup import Source
+from regard.documents.office.ooxml import assembled, checked, drawing, related, theme_changes, types, walked
 from regard.documents.office.walk import Dialect
 from regard.documents.package import Package
 
@@ -16,7 +17,34 @@ def read(content: bytes, name: str, languages: Languages) -> Document:
     package = checked(Package(content, name))
     kinds = types(package)
     kept: Counter[str] = Counter()
+    hidden = _hidden(package, kinds, kept)
+    shown = {part: kind for part, kind in kinds.items() if part not in hidden}
     shapes = drawing(languages.target)
-    parts = [walked(package, part, shapes, kept) for part, kind in kinds.items() if kind in DRAWN]
-    parts += [walked(package, part, COMMENTS, kept) for part, kind in kinds.items() if kind == "comments"]
+    parts = [walked(package, part, shapes, kept) for part, kind in shown.items() if kind in DRAWN]
+    parts += [walked(package, part, COMMENTS, kept) for part, kind in shown.items() if kind == "comments"]
     return assembled(package, parts, theme_changes(package, kinds, languages.target), kept)
+
+
+def _hidden(package: Package, kinds: dict[str, str], kept: Counter[str]) -> set[str]:
+    """Return the hidden slides, with the notes, charts, diagrams and comments that no other slide has."""
+    hidden: set[str] = set()
+    shown: set[str] = set()
+    for part in (part for part, kind in kinds.items() if kind == "slide"):
+        (slide,) = Source(package.read(part), f"{package.name}, {part}").elements()
+        stays = slide.attributes.get("show") in ("0", "false")
+        if stays:
+            kept["hidden slide"] += 1
+        (hidden if stays else shown).update((part, *_reached(package, part)))
+    return hidden - shown
+
+
+def _reached(package: Package, slide: str) -> set[str]:
+    """Return the parts that a slide refers to, and those that they refer to, but no other slide and no layout."""
+    found: set[str] = set()
+    ahead = [slide]
+    while ahead:
+        for kind, place in related(package, ahead.pop()).values():
+            if kind not in ("slide", "slideLayout", "notesMaster") and place in package and place not in found:
+                found.add(place)
+                ahead.append(place)
+    return found

@@ -8,12 +8,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from posixpath import dirname, join, normpath
 
 from regard.documents.document import Document, Languages, Part
 from regard.documents.language import right_to_left
 from regard.documents.markup import Element, Source, escape
-from regard.documents.office.ooxml import assembled, checked, drawing, theme_changes, types, walked
+from regard.documents.office.ooxml import assembled, checked, drawing, related, theme_changes, types, walked
 from regard.documents.office.walk import Dialect, Walk
 from regard.documents.package import Package
 from regard.documents.segment import Item, Piece, divided
@@ -99,21 +98,6 @@ def _from_the_right(text: str) -> str:
         return f'{found[1]}{given} rightToLeft="1"{found[3]}'
 
     return _VIEW.sub(view, text)
-
-
-def related(package: Package, part: str) -> dict[str, tuple[str, str]]:
-    """Return the parts that a part refers to: by relationship id, their type and path."""
-    rels = join(dirname(part), "_rels", f"{part.rpartition('/')[2]}.rels")
-    if rels not in package:
-        return {}
-    found = {}
-    for one in Source(package.read(rels), f"{package.name}, {rels}").elements("rels:Relationship"):
-        given = one.attributes
-        target = given.get("Target", "")
-        place = target.lstrip("/") if target.startswith("/") else normpath(join(dirname(part), target))
-        if given.get("TargetMode") != "External":
-            found[given.get("Id", "")] = (given.get("Type", "").rpartition("/")[2], place)
-    return found
 
 
 def sheets(package: Package, kinds: dict[str, str]) -> list[Sheet]:

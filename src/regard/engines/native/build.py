@@ -24,11 +24,15 @@ FLAGS = [
     "-Wall",
     "-Wextra",
     "-Wno-psabi",
+    f"-I{SOURCE}",
 ]
 AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni", "-mfma"]
 VECTORS = {"kernels_avx2.cpp": ["-mavx2", "-mfma"], "kernels_avx512.cpp": AVX512}
 """Compiler flags of the files for an instruction set, one of which is chosen at run time."""
-SANITIZED = ["-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+SANITIZERS = {  # memory and undefined behaviour, or data races
+    "address": ["-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
+    "thread": ["-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=thread"],
+}
 TIMEOUT = 900  # seconds per file
 
 
@@ -42,7 +46,7 @@ def find_compiler() -> str | None:
     return shutil.which(given) if given else next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
 
 
-def build(out: Path = LIBRARY, *, sanitized: bool = False, emulated: bool = False) -> None:
+def build(out: Path = LIBRARY, *, sanitizer: str | None = None, emulated: bool = False) -> None:
     """Build the library, and write it atomically.
 
     emulated: emulate AVX-512 with SIMDe, so that a processor without it can test those kernels.
@@ -52,8 +56,8 @@ def build(out: Path = LIBRARY, *, sanitized: bool = False, emulated: bool = Fals
         raise BuildFailed("there is no C++ compiler")
     with tempfile.TemporaryDirectory(prefix="regard-") as temporary:
         compiled = [
-            (Path(temporary) / f"{file.stem}.o", _flags(file.name, sanitized=sanitized, emulated=emulated), file)
-            for file in sorted(SOURCE.glob("*.cpp"))
+            (Path(temporary) / f"{file.stem}.o", _flags(file.name, sanitizer=sanitizer, emulated=emulated), file)
+            for file in sorted(SOURCE.rglob("*.cpp"))
             if _is_x86() or file.name not in VECTORS
         ]
         jobs = [
@@ -62,7 +66,7 @@ def build(out: Path = LIBRARY, *, sanitized: bool = False, emulated: bool = Fals
         ]
         for name, job in jobs:
             _finish(name, job)
-        link = [compiler, "-shared", "-pthread", *(SANITIZED if sanitized else ["-O3"])]
+        link = [compiler, "-shared", "-pthread", *SANITIZERS.get(sanitizer or "", ["-O3"])]
         library = Path(temporary) / out.name
         _finish(*_start([*link, *(str(object_) for object_, _, _ in compiled), "-o", str(library)], out.name))
         partial = out.with_suffix(".partial")
@@ -74,8 +78,8 @@ def _is_x86() -> bool:
     return platform.machine().lower() in ("x86_64", "amd64")
 
 
-def _flags(name: str, *, sanitized: bool, emulated: bool) -> list[str]:
-    flags = [*FLAGS, *(SANITIZED if sanitized else ["-O3"])]
+def _flags(name: str, *, sanitizer: str | None, emulated: bool) -> list[str]:
+    flags = [*FLAGS, *SANITIZERS.get(sanitizer or "", ["-O3"])]
     if _is_x86():
         flags.append("-DREGARD_X86")
     if emulated:
@@ -103,10 +107,10 @@ def main() -> None:
     """Build the library from the command line."""
     parser = argparse.ArgumentParser(description="Compile regard's native engine.")
     parser.add_argument("--out", type=Path, default=LIBRARY)
-    parser.add_argument("--sanitized", action="store_true", help="with AddressSanitizer and UBSan")
+    parser.add_argument("--sanitizer", choices=SANITIZERS, help="AddressSanitizer and UBSan, or ThreadSanitizer")
     parser.add_argument("--emulated", action="store_true", help="AVX-512 emulated by SIMDe, for tests")
     arguments = parser.parse_args()
-    build(arguments.out, sanitized=arguments.sanitized, emulated=arguments.emulated)
+    build(arguments.out, sanitizer=arguments.sanitizer, emulated=arguments.emulated)
 
 
 if __name__ == "__main__":

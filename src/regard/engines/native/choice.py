@@ -1,13 +1,12 @@
-"""Decide whether the native engine can run a model here, and whether it is the faster one."""
+"""Decide whether the native engine can run a model here, and whether it is no slower than CTranslate2."""
 
 from regard.config.model import ModelConfig
 from regard.engines.native.library import Unavailable, isa, library
-from regard.engines.native.pack import unsupported
 
-MEASURED: dict[str, float] = {}
-"""Speed relative to CTranslate2 by instruction set, in sentences per CPU-second on an idle machine: the least of greedy
-and beam 4, float32 and int8, with `small` and the bundled model. `auto` does not choose the native engine for an
-instruction set that was not measured."""
+MEASURED: dict[str, float] = {"avx2": 1.08}
+"""Speed relative to CTranslate2 by instruction set, in sentences per CPU-second: the least of all starts
+(benchmarks/README.md). On AVX2 greedy search is level (1.08 to 1.19), beam 4 about 1.2 to 1.3 and one line 2.5 to 3.9
+times as fast. `auto` chooses the native engine where it is not slower, and nowhere that it was not measured."""
 
 
 def why_unavailable(config: ModelConfig | None = None) -> str | None:
@@ -16,15 +15,19 @@ def why_unavailable(config: ModelConfig | None = None) -> str | None:
         library()
     except Unavailable as error:
         return str(error)
-    return None if config is None else unsupported(config)
+    if config is None:
+        return None
+    from regard.engines.native.pack import unsupported  # noqa: PLC0415  # not imported unless the engine is an option
+
+    return unsupported(config)
 
 
 def why_not_taken(config: ModelConfig | None = None) -> str | None:
     """Return why `auto` does not choose the native engine for a model; None if it does."""
-    reason = why_unavailable(config)
+    reason = why_unavailable()
     if reason is not None:
         return reason
     ratio = MEASURED.get(isa())
     if ratio is None:
         return f"its speed with {isa()} was not measured yet"
-    return None if ratio >= 1 else f"CTranslate2 is faster where there is only {isa()}"
+    return why_unavailable(config) if ratio >= 1 else f"CTranslate2 is faster where there is only {isa()}"

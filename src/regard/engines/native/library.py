@@ -9,7 +9,7 @@ from pathlib import Path
 from regard.engines.native.build import LIBRARY
 from regard.errors import UserError
 
-ABI = 1
+ABI = 2
 ISAS = ("auto", "avx512-vnni", "avx2", "plain")
 PATH_VARIABLE, ISA_VARIABLE = "REGARD_NATIVE_LIBRARY", "REGARD_NATIVE_ISA"
 MESSAGE = 512  # bytes of an error message
@@ -17,7 +17,7 @@ Progress = ctypes.CFUNCTYPE(c_int32, c_int32)
 
 
 class Config(ctypes.Structure):
-    """RegardConfig of source/model.h."""
+    """RegardConfig of source/model/model.h."""
 
     _fields_ = [
         *((name, c_int32) for name in ("source_vocabulary", "vocabulary", "encoder_layers", "decoder_layers")),
@@ -29,7 +29,7 @@ class Config(ctypes.Structure):
 
 
 class Tensor(ctypes.Structure):
-    """RegardTensor of source/model.h."""
+    """RegardTensor of source/model/model.h."""
 
     _fields_ = [("data", c_void_p), ("rows", c_int64), ("columns", c_int64)]
 

@@ -8,6 +8,7 @@ Shapes: T target positions, S source positions.
 """
 
 import ctypes
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,8 @@ from regard.errors import Failed, UserError
 from regard.saved.weights import Array
 from regard.search.hypothesis import NO_NUMBERS, Hypothesis, unscored
 
+ROWS = 96  # kRows of source/search/worker.h: hypotheses that a thread extends together
+WAITING = 1.5  # sentences in the engine for each that has a row
 WIDEST = 64  # the widest beam that it supports
 BATCH_TOKENS = 512  # source tokens that are encoded together
 LONGEST = (1 << 31) - 1
@@ -50,7 +53,8 @@ class NativeEngine:
         self.positions = positions(config)
         self.reference = reference
         """Engine for requests that the native engine does not support."""
-        self.engine = self._create(packed_tensors(config, weights), int8, threads or available_cores())
+        self.threads = threads or available_cores()
+        self.engine = self._create(packed_tensors(config, weights), int8, self.threads)
 
     def __del__(self) -> None:
         if getattr(self, "engine", None):
@@ -59,9 +63,7 @@ class NativeEngine:
     def search(
         self, sources: Sequence[Sequence[int]], request: Request, progress: Progress = quiet
     ) -> list[list[Hypothesis]]:
-        rules = (request.banned, request.required, request.no_repeat, request.trees)
-        beyond = request.decode.beam > WIDEST or len(request.prefix) >= self.positions
-        if request.sampling is not None or any(rules) or beyond:
+        if self._unsupported(request):
             return self._refer(sources, request, progress)
         readable = [number for number, source in enumerate(sources) if len(source) < self.positions]
         found: list[list[Hypothesis] | None] = [None] * len(sources)
@@ -75,15 +77,19 @@ class NativeEngine:
             found[number] = hypotheses
         return [hypotheses for hypotheses in found if hypotheses is not None]
 
+    def slots(self, request: Request) -> int:
+        """Return how many sentences keep all rows busy: some wait, so that a row that is free is refilled at once."""
+        return 0 if self._unsupported(request) else self.threads * math.ceil(WAITING * ROWS / request.decode.beam)
+
     def cross_attention(self, source: Sequence[int], target: Sequence[int], layer: int | None = None) -> Array:
         """Return the cross-attention weights of each target token over the source tokens and EOS: T, S + 1.
 
         As in regard.translate.alignment.cross_attention: the mean of the heads, by default of the last layer but one.
         """
         layers = self.config.decoder_layers
-        chosen = max(0, layers - 2) if layer is None else layer % layers
+        chosen = max(0, layers - 2) if layer is None else range(layers)[layer]
         read, written = _ids([*source, EOS]), _ids(target)
-        out_TS = np.empty((len(target) + 1, len(source) + 1), np.float32)
+        out_TS = np.empty((len(target), len(source) + 1), np.float32)
         message = ctypes.create_string_buffer(MESSAGE)
         done = self.library.regard_native_attention(
             *(self.engine, read.ctypes.data, len(read), written.ctypes.data, len(written), chosen),
@@ -91,7 +97,18 @@ class NativeEngine:
         )
         if not done:
             raise UserError(f"the native engine can't align this text: {message.value.decode()}; use --engine torch")
-        return out_TS[:-1]
+        return out_TS
+
+    def _unsupported(self, request: Request) -> bool:
+        """Return whether the request needs the reference."""
+        rules = (request.banned, request.required, request.terms, request.prefixes, request.no_repeat, request.trees)
+        return (
+            request.sampling is not None
+            or request.unknown
+            or any(rules)
+            or request.decode.beam > WIDEST
+            or len(request.prefix) >= self.positions
+        )
 
     def _create(self, tensors: Sequence[Array], int8: bool, threads: int) -> int:
         rows = [(1, *tensor.shape)[-2:] for tensor in tensors]

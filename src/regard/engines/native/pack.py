@@ -27,6 +27,7 @@ def unsupported(config: ModelConfig) -> str | None:
         f"its positions are {config.positions}": config.positions == "relative",
         f"the scores of its attention are {config.score}": config.score == "additive",
         "its decoder is shown the next word": config.next_word,
+        "it has a mixture of experts": config.experts > 0,
         "its attention is restricted to neighbours": config.neighbours > 0,
     }
     return next((reason for reason, holds in checks.items() if holds), None)

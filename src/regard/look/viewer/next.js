@@ -54,7 +54,7 @@ export function nextPanel(sentence, state, say) {
   return { element, drawn: () => go(state.step) };
 }
 
-function barDrawing(probable, written, room, say) {
+export function barDrawing(probable, written, room, say) {
   const names = probable.map(([token]) => shownToken(token, say));
   const left = Math.max(60, widest(names)) + 14;
   const whole = Math.max(120, Math.min(420, room - left - 80));

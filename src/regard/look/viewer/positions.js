@@ -33,7 +33,7 @@ export function positionsPanel(sentence, state, say) {
   return { element, drawn: show };
 }
 
-function heatDrawing(table, names, room, told, say) {
+export function heatDrawing(table, names, room, told, say) {
   const size = table.shape[1];
   const left = widest(names) + 16;
   const width = Math.max(200, room - left - 4);

@@ -74,13 +74,19 @@ function pathTo(branches, branch) {
   return branch.parent === null ? [branch] : [...pathTo(branches, branches[branch.parent]), branch];
 }
 
+// Those that end stand beside those that go on, so that no step is higher than the beam is wide.
+function apart(step) {
+  const [ended, going] = [true, false].map((end) => step.filter((branch) => (branch.token === END) === end));
+  return [going, ended].filter((column) => column.length);
+}
+
 // A column is a step, with the best hypothesis on top; a line leads from each to the one that it continues.
 function treeDrawing(branches, path, say) {
   const columns = steps(branches);
   const places = new Map();
   const start = { x: 0, right: widest([say.start]) + 16, y: ROW / 2 };
   let x = start.right + BETWEEN;
-  for (const column of columns) {
+  for (const column of columns.flatMap(apart)) {
     const width = Math.max(widest(column.map((branch) => shownToken(branch.token, say))), 42) + 16;
     column.forEach((branch, rank) => places.set(branch, { x, right: x + width, y: ROW * (rank + 0.5) }));
     x += width + BETWEEN;
@@ -107,7 +113,7 @@ function treeDrawing(branches, path, say) {
       svg("text", { class: "figure", x: (left + right) / 2, y: y + 13, "text-anchor": "middle" }, worth),
     );
   });
-  const [width, height] = [x - BETWEEN + 4, ROW * Math.max(...columns.map((column) => column.length)) + 4];
+  const [width, height] = [x - BETWEEN + 4, ROW * Math.max(...columns.flatMap(apart).map((column) => column.length)) + 4];
   const said = [...path].map((branch) => shownToken(branch.token, say)).join(" ");
   return svg(
     "svg",

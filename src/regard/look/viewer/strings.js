@@ -8,7 +8,7 @@ const ENGLISH = {
   hover: "Point at a word to see which word it came from.",
   nothing: "There is no sentence to look at.",
   none: "This model has none of this.",
-  tabs: { attention: "Attention", search: "Beam search", next: "Next token", positions: "Positions" },
+  tabs: { attention: "Attention", search: "Beam search", next: "Next token", positions: "Positions", walk: "Step by step" },
   kinds: { encoder: "Encoder", decoder: "Decoder", cross: "Cross-attention" },
   heads: "All heads",
   headsNote: "A row is a layer, a column a head. Choose one.",
@@ -61,6 +61,54 @@ const ENGLISH = {
   saveSvg: "This view as SVG",
   savePng: "This view as PNG",
   saveHtml: "Everything as one HTML file",
+  walkFollow: "Which token of the translation to follow",
+  walkBack: "Back",
+  walkOn: "Next step",
+  walkCount: (step, steps) => `${step} of ${steps}`,
+  layer: (layer) => `Layer ${layer}`,
+  tagNote: (tag) => `“${tag}” is a token before the text: it tells the model into which language to translate.`,
+  walk: {
+    tokens: {
+      title: "The text becomes tokens",
+      text: (_, { source }) =>
+        `A model reads numbers, so the text is cut into ${source.tokens.length} pieces from a fixed vocabulary. A dot begins a piece that continues a word; “end” closes the sentence.`,
+    },
+    positions: {
+      title: "Each token gets a vector, and its position",
+      text: () =>
+        "A token's embedding says what it is, but not where. So a pattern of sine waves is added to it, a different one at every position: each row below is one.",
+    },
+    attention: {
+      title: "Self-attention: tokens read each other",
+      text: () =>
+        "Every token takes in what it needs from the others, all at once. The stronger a line, the more the token on the left takes from the one on the right (mean of the heads of the encoder's last layer).",
+    },
+    feedForward: {
+      title: "Feed-forward: each token on its own",
+      text: () =>
+        "Then a small network changes every token by itself, the same one at every position. Few of its inner units respond to any one token; the bars show which share of them did.",
+    },
+    cross: {
+      title: "The decoder looks at the source",
+      text: (token) =>
+        `To write “${token}”, the decoder compares what it has written so far with the encoded source, and takes most from these tokens. Choose another token to follow it.`,
+    },
+    next: {
+      title: "The next token",
+      text: (token) =>
+        `From all this comes a probability for every token of the vocabulary. These were the most probable where “${token}” was written.`,
+    },
+    again: {
+      title: "And again, until the end",
+      text: (_, { target }) =>
+        `What was written is read in the next step. After ${target.tokens.length} steps the model wrote “end”. Beam search follows several beginnings at once and keeps the best: see “Beam search”.`,
+    },
+  },
+  touch: {
+    hover: "Tap a word to see which word it came from.",
+    point: "Tap a token for its weights.",
+    pointValue: "Tap a place for its value.",
+  },
 };
 
 const KOREAN = {
@@ -71,7 +119,7 @@ const KOREAN = {
   hover: "단어를 가리키면 어느 단어에서 왔는지 보입니다.",
   nothing: "들여다볼 문장이 없습니다.",
   none: "이 모델에는 해당하는 것이 없습니다.",
-  tabs: { attention: "어텐션", search: "빔 서치", next: "다음 토큰", positions: "위치" },
+  tabs: { attention: "어텐션", search: "빔 서치", next: "다음 토큰", positions: "위치", walk: "차근차근 보기" },
   kinds: { encoder: "인코더", decoder: "디코더", cross: "교차 어텐션" },
   heads: "모든 헤드",
   headsNote: "행은 층, 열은 헤드입니다. 하나를 고르세요.",
@@ -124,9 +172,58 @@ const KOREAN = {
   saveSvg: "지금 그림을 SVG로",
   savePng: "지금 그림을 PNG로",
   saveHtml: "전체를 HTML 파일 하나로",
+  walkFollow: "번역문의 어느 토큰을 따라갈지",
+  walkBack: "이전",
+  walkOn: "다음 단계",
+  walkCount: (step, steps) => `${step} / ${steps}`,
+  layer: (layer) => `층 ${layer}`,
+  tagNote: (tag) => `“${tag}”는 글 앞에 붙는 토큰으로, 어느 언어로 번역할지 모델에 알려 줍니다.`,
+  walk: {
+    tokens: {
+      title: "글을 토큰으로 나눕니다",
+      text: (_, { source }) =>
+        `모델은 숫자를 읽으므로 글을 정해진 어휘의 조각 ${source.tokens.length}개로 나눕니다. 점으로 시작하는 조각은 앞 조각에 이어지고, “끝”은 문장을 닫습니다.`,
+    },
+    positions: {
+      title: "토큰마다 벡터와 위치가 생깁니다",
+      text: () =>
+        "토큰의 임베딩은 그것이 무엇인지 말하지만 어디에 있는지는 말하지 않습니다. 그래서 위치마다 다른 사인파 무늬를 더합니다. 아래의 한 행이 한 위치입니다.",
+    },
+    attention: {
+      title: "셀프 어텐션: 토큰이 서로를 읽습니다",
+      text: () =>
+        "모든 토큰이 한꺼번에 다른 토큰에서 필요한 것을 가져옵니다. 선이 진할수록 왼쪽 토큰이 오른쪽 토큰에서 많이 가져온 것입니다(인코더 마지막 층의 헤드 평균).",
+    },
+    feedForward: {
+      title: "피드포워드: 토큰마다 따로",
+      text: () =>
+        "그다음 작은 신경망이 토큰을 하나씩 바꿉니다. 모든 위치에서 같은 신경망입니다. 한 토큰에 반응하는 내부 유닛은 일부뿐이고, 막대는 그 비율을 보여 줍니다.",
+    },
+    cross: {
+      title: "디코더가 원문을 봅니다",
+      text: (token) =>
+        `“${token}”을(를) 생성할 때 디코더는 지금까지 생성한 것을 인코딩된 원문과 견주어 이 토큰들에서 가장 많이 가져옵니다. 다른 토큰을 골라 따라가 보세요.`,
+    },
+    next: {
+      title: "다음 토큰",
+      text: (token) =>
+        `이 모든 것에서 어휘의 모든 토큰에 대한 확률이 나옵니다. “${token}”이(가) 생성된 자리에서 확률이 가장 높았던 토큰들입니다.`,
+    },
+    again: {
+      title: "끝날 때까지 되풀이합니다",
+      text: (_, { target }) =>
+        `생성한 토큰은 다음 단계의 입력이 됩니다. ${target.tokens.length}단계 만에 모델이 “끝”을 생성했습니다. 빔 서치는 여러 앞부분을 동시에 따라가며 가장 좋은 것을 남깁니다(“빔 서치” 참고).`,
+    },
+  },
+  touch: {
+    hover: "단어를 누르면 어느 단어에서 왔는지 보입니다.",
+    point: "토큰을 누르면 가중치가 보입니다.",
+    pointValue: "그림을 누르면 값이 보입니다.",
+  },
 };
 
-// A language that the viewer does not speak gets English.
+// A language that the viewer does not speak gets English. Where there is no pointer, one taps instead of pointing.
 export function strings(language) {
-  return /^ko\b/i.test(language) ? KOREAN : ENGLISH;
+  const said = /^ko\b/i.test(language) ? KOREAN : ENGLISH;
+  return matchMedia("(hover: none), (pointer: coarse)").matches ? { ...said, ...said.touch } : said;
 }

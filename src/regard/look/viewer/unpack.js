@@ -45,16 +45,23 @@ export function sides(sentence, kind) {
   return [looking, kind === "decoder" ? read : source];
 }
 
+// A token before the source that tells the model into which language to translate, such as <2de>.
+export function isTag(token) {
+  return /^<2.+>$/.test(token);
+}
+
 // A token as people read it: one that goes on with a word begins with a dot.
 export function shownToken(token, say) {
   if (token === "<s>") return say.start;
   if (token === "</s>") return say.end;
+  if (isTag(token)) return `→ ${token.slice(2, -1)}`;
   if (/^<.+>$/.test(token)) return token;
   return token.startsWith("▁") ? token.slice(1) || "␣" : `·${token}`;
 }
 
 export function shownWord(word, say) {
   if (word === "<s>") return say.start;
+  if (isTag(word)) return shownToken(word, say);
   return word === "</s>" ? say.end : word;
 }
 

@@ -4,7 +4,8 @@
 //   mount(element, look, { lang: "ko", template: "/look/page.html" });
 //
 // `look` is the JSON of a Look. Options: lang, of the interface, by default the browser's; template, the address of the
-// empty page (look/page.py), for a viewer in a page of another kind. The element takes light or dark from data-theme, on
+// empty page (look/page.py), for a viewer in a page of another kind; words, whether to show the sentence and its
+// translation, unless the page around shows them. The element takes light or dark from data-theme, on
 // itself or around it, or from the system.
 
 import { attentionPanel } from "./attention.js";
@@ -14,12 +15,19 @@ import { positionsPanel } from "./positions.js";
 import { savePage, savePng, saveSvg } from "./save.js";
 import { searchPanel } from "./search.js";
 import { strings } from "./strings.js";
-import { ofHead, unpack } from "./unpack.js";
+import { isTag, ofHead, shownToken, unpack } from "./unpack.js";
+import { walkPanel } from "./walk.js";
 import { wordLines } from "./words.js";
 
-const PANELS = { attention: attentionPanel, search: searchPanel, next: nextPanel, positions: positionsPanel };
+const PANELS = {
+  attention: attentionPanel,
+  search: searchPanel,
+  next: nextPanel,
+  positions: positionsPanel,
+  walk: walkPanel,
+};
 
-export function mount(element, look, { lang = navigator.language, template } = {}) {
+export function mount(element, look, { lang = navigator.language, template, words = true } = {}) {
   const say = strings(lang);
   const state = {
     sentence: 0,
@@ -52,7 +60,8 @@ export function mount(element, look, { lang = navigator.language, template } = {
   }
   const choose = (number) => {
     state.sentence = number;
-    head.replaceChildren(wordLines(look.sentences[number], look.languages, say));
+    const sentence = look.sentences[number];
+    head.replaceChildren(words ? wordLines(sentence, look.languages, say) : "", tagNote(sentence, say));
     show();
   };
   element.replaceChildren(
@@ -84,6 +93,10 @@ export function mount(element, look, { lang = navigator.language, template } = {
       element.replaceChildren();
     },
   };
+}
+
+function tagNote({ source }, say) {
+  return isTag(source.tokens[0]) ? html("p", { class: "note tag" }, say.tagNote(shownToken(source.tokens[0], say))) : "";
 }
 
 function menu(sentences, choose, say) {

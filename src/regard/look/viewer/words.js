@@ -1,14 +1,18 @@
 // The sentence and its translation, word by word; to point at a word lights up those that it is aligned with.
 
 import { direction, html, rove } from "./dom.js";
-import { shownWord } from "./unpack.js";
+import { isTag, shownWord } from "./unpack.js";
 
 export function wordLines(sentence, languages, say) {
   const items = { source: [], target: [] };
   const line = (side, language) => {
     const words = sentence[side].words.slice(0, -1);
     items[side] = words.map((word, number) =>
-      html("span", { class: "word", role: "listitem", "data-word": number }, html("bdi", {}, shownWord(word, say))),
+      html(
+        "span",
+        { class: isTag(word) ? "word tag" : "word", role: "listitem", "data-word": number },
+        html("bdi", {}, shownWord(word, say)),
+      ),
     );
     const group = html("p", {
       class: "words",

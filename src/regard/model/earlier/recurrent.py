@@ -52,12 +52,17 @@ def cells(kind: str, size: int, layers: int, dropout: float, *, both_ways: bool 
         dropout=dropout if layers > 1 else 0.0,
         bidirectional=both_ways,
     )
-    if kind == "lstm":
-        for name, parameter in made.named_parameters():
+    open_forget_gates(made)
+    return made
+
+
+def open_forget_gates(module: nn.Module) -> None:
+    """Set the bias of f to 1 if the module is an LSTM."""
+    if isinstance(module, nn.LSTM | nn.LSTMCell):
+        for name, parameter in module.named_parameters():
             if name.startswith("bias_ih"):
                 _, forget, _, _ = parameter.detach().chunk(4)
                 forget.fill_(1.0)
-    return made
 
 
 class DotAttention(nn.Module):

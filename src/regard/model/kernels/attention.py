@@ -1,35 +1,64 @@
-"""Compute equation 1 by the fastest kernel for the device, the sizes and the need of a gradient; results are the same.
+"""Choose the fastest kernel for equation 1 by device, sizes and the need of a gradient; results are the same.
 
 Shapes: B sentences, H heads, T queries, S keys, K = d_k, V = d_v.
 """
+
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from regard.model.cache import KeyValue
 from regard.model.kernels import short_attention
+from regard.model.kernels.block_attention import Scores, block_attention, saves_work
+from regard.model.kernels.dropout import Dropout
 from regard.model.masks import distances, visible
 
 
+class Rule(NamedTuple):
+    """Which keys a query may attend to, and how they are scored."""
+
+    causal: bool
+    """The queries are the last of the keys, and see none after them."""
+    neighbours: int
+    """Size of the neighbourhood that a query sees; 0 is all keys."""
+    global_tokens: int
+    """The first keys, which all queries see."""
+    scale: float | None
+    """Factor of Q K^T; None if scores are of another kind."""
+    scores: Scores
+
+
 def fast_attention(
+    query_BHTK: Tensor, memory: KeyValue, padding_BS: Tensor | None, rule: Rule, dropout: Dropout
+) -> Tensor | None:
+    """Return the heads without their weights, or None if no kernel is faster than the equation as written."""
+    T, S = query_BHTK.shape[2], memory.key_BHSK.shape[2]
+    if saves_work(T, S, rule.neighbours, rule.global_tokens):
+        reach = {"neighbours": rule.neighbours, "global_tokens": rule.global_tokens}
+        return block_attention(query_BHTK, memory, padding_BS, rule.scores, dropout, causal=rule.causal, **reach)
+    if rule.scale is None or rule.neighbours:
+        return None
+    chance = dropout.chance if dropout.training else 0.0
+    if query_BHTK.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
+        with torch.autocast("cpu", enabled=False):  # torch's kernel is many times slower backward in 16 bits
+            query_BHTK, memory = query_BHTK.float(), KeyValue(memory.key_BHSK.float(), memory.value_BHSV.float())
+            return _dot_product_attention(query_BHTK, *memory, padding_BS, rule.scale, chance, causal=rule.causal)
+    return _dot_product_attention(query_BHTK, *memory, padding_BS, rule.scale, chance, causal=rule.causal)
+
+
+def _dot_product_attention(
     query_BHTK: Tensor,
     key_BHSK: Tensor,
     value_BHSV: Tensor,
     padding_BS: Tensor | None,
     scale: float,
-    dropout: float = 0.0,
+    dropout: float,
     *,
     causal: bool,
 ) -> Tensor | None:
-    """Return softmax(Q K^T · scale) V without its weights; if `causal`, the queries are the last of the keys.
-
-    `dropout` is the probability that a weight is dropped. Return None if no kernel applies and the caller must compute
-    the equation as written.
-    """
-    if query_BHTK.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
-        with torch.autocast("cpu", enabled=False):  # torch's kernel is many times slower backward in 16 bits
-            query_BHTK, key_BHSK, value_BHSV = query_BHTK.float(), key_BHSK.float(), value_BHSV.float()
-            return fast_attention(query_BHTK, key_BHSK, value_BHSV, padding_BS, scale, dropout, causal=causal)
+    """Return softmax(Q K^T · scale) V by the kernel for short sequences or by torch's, or None."""
     T, S = query_BHTK.shape[2], key_BHSK.shape[2]
     short = short_attention.is_faster(query_BHTK, key_BHSK, value_BHSV)
     mask = None if padding_BS is None else padding_BS[:, None, None, :]

@@ -1,6 +1,8 @@
 """Dropout that costs less than the matrix products around it."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 import torch.nn.functional as F
@@ -16,9 +18,17 @@ class _Source(threading.local):
 _source = _Source()
 
 
-def drop_by(seed: int) -> None:
-    """Make this thread's dropout on a CPU depend on a seed alone, not on what other threads draw meanwhile."""
-    _source.generator = torch.Generator().manual_seed(seed)
+@contextmanager
+def drop_by(seed: int) -> Iterator[None]:
+    """Make this thread's dropout on a CPU depend on a seed alone, not on what other threads draw meanwhile.
+
+    Afterwards the thread draws as before: a generator that stayed would make it ignore torch.manual_seed.
+    """
+    before, _source.generator = _source.generator, torch.Generator().manual_seed(seed)
+    try:
+        yield
+    finally:
+        _source.generator = before
 
 
 class Dropout(nn.Module):
@@ -51,3 +61,9 @@ def keep_scale(shape: torch.Size, chance: float) -> Tensor:
     # Compare directly into floats: a comparison that returns bools costs six times as much, and their conversion again.
     kept = torch.ge(bytes_, dropped, out=torch.empty(shape))
     return kept.mul_(256 / (256 - dropped))
+
+
+def standard_normal(like: Tensor) -> Tensor:
+    """Return standard normal numbers of a tensor's shape, on a CPU from this thread's source as dropout's are."""
+    generator = _source.generator if like.device.type == "cpu" else None
+    return torch.randn(like.shape, dtype=like.dtype, device=like.device, generator=generator)

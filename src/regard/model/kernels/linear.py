@@ -56,8 +56,8 @@ def training_linear(x: Tensor, weight_MD: Tensor, bias_M: Tensor | None = None) 
     """Return x W^T + b in a process that trains, with or without a gradient."""
     if weight_MD.numel() < MIDDLING or _rows(x) < MANY or not _serves(x, weight_MD):
         return F.linear(x, weight_MD, bias_M)
-    product: Tensor = _Linear.apply(x, weight_MD, bias_M)  # type: ignore[no-untyped-call]
-    return product
+    output: Tensor = _Linear.apply(x, weight_MD, bias_M)  # type: ignore[no-untyped-call]
+    return output
 
 
 def _serves(x: Tensor, weight_MD: Tensor) -> bool:
@@ -79,12 +79,12 @@ def _in_blocks(x: Tensor, weight_MD: Tensor, bias_M: Tensor | None) -> Tensor:
     M, D = weight_MD.shape
     blocks = weight_MD.view(BLOCKS, M // BLOCKS, D)
     columns = x.reshape(-1, D).T.expand(BLOCKS, D, -1)
-    product = (
+    output = (
         torch.bmm(blocks, columns) if bias_M is None else torch.baddbmm(bias_M.view(BLOCKS, -1, 1), blocks, columns)
     )
     if x.numel() > D:  # for one row the columns are in place
-        product = product.view(M, -1).T.contiguous()
-    return product.view(*x.shape[:-1], M)
+        output = output.view(M, -1).T.contiguous()
+    return output.view(*x.shape[:-1], M)
 
 
 def _rows(x: Tensor) -> int:
@@ -98,8 +98,8 @@ def _available() -> bool:
 
 
 def _onednn(x: Tensor, weight_MD: Tensor, bias_M: Tensor | None = None) -> Tensor:
-    product: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight_MD, bias_M, "none", [], "")
-    return product
+    output: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight_MD, bias_M, "none", [], "")
+    return output
 
 
 class _Linear(torch.autograd.Function):

@@ -103,7 +103,8 @@ class NextWordTransformer(Transformer):
 
     def _encode(self, source_BS: Tensor, *, weights: bool) -> tuple[Memory, list[Tensor]]:
         memory, recorded = super()._encode(source_BS, weights=weights)
-        return self.next_word.memory(memory.encoded_BSD, source_BS, memory.mask_BS), recorded
+        words = self.next_word.memory(memory.encoded_BSD, source_BS, memory.mask_BS)
+        return replace(words, penalty=memory.penalty), recorded
 
     def _state(self, empty: Cache, memory: Memory, mask_BS: Tensor | None) -> NextWordState:
         assert isinstance(memory, WordMemory)

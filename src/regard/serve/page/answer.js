@@ -4,7 +4,7 @@ import { ask } from "./server.js";
 
 const REST = 5000; // milliseconds
 
-export function answerOf(q, { source, target }, { translatedText, detectedLanguage }) {
+export function answerOf(q, { source, target }, { translatedText, detectedLanguage, memory, confidence, warnings }) {
   const over = new AbortController(); // aborted when the text has changed
   const asked = { q, source: detectedLanguage?.language ?? source, target };
   const known = {};
@@ -20,6 +20,10 @@ export function answerOf(q, { source, target }, { translatedText, detectedLangua
     ...asked,
     detected: detectedLanguage ?? null,
     text: translatedText,
+    corrected: memory?.percent === 100, // the memory had it
+    confidence: confidence ?? null,
+    warnings: warnings ?? [],
+    chosen: null, // the text with other words that were chosen
     over,
     details: () => once("/details"),
     look: () => once("/look"),
@@ -30,7 +34,7 @@ export function answerOf(q, { source, target }, { translatedText, detectedLangua
         rest = Date.now() + REST;
         return null;
       });
-      return details?.translatedText === translatedText ? details.alignment : null;
+      return details?.translatedText === (this.chosen ?? translatedText) ? details.alignment : null;
     },
   };
 }

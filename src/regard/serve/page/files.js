@@ -1,7 +1,7 @@
 // Files, dropped or chosen: sent one after the other, each with its progress and, in the end, a link.
 
 import { html } from "/look/dom.js";
-import { troubleOf, withKey } from "./server.js";
+import { askDocument, Trouble, troubleOf, withDocumentKey } from "./server.js";
 import { say } from "./strings.js";
 import { told } from "./trouble.js";
 
@@ -61,9 +61,11 @@ function rowOf(name) {
       if (share === null) bar.removeAttribute("value");
       else bar.value = share;
     },
-    done(address) {
-      state.remove();
-      element.replaceChildren(element.firstChild, html("a", { href: address, download: "" }, say().download));
+    done(address, name) {
+      const link = html("a", { href: address, download: name }, say().download);
+      const focused = element.contains(document.activeElement);
+      element.replaceChildren(element.firstChild, link);
+      if (focused) link.focus();
     },
     fail(said) {
       bar.remove();
@@ -74,25 +76,66 @@ function rowOf(name) {
   };
 }
 
+async function translate(file, languages, row) {
+  if (row.over.aborted) return;
+  let job = null;
+  const leave = () => job && askDocument(job, "/cancel", { keepalive: true }).catch(() => null);
+  window.addEventListener("pagehide", leave);
+  row.over.addEventListener("abort", leave);
+  try {
+    job = await send(file, languages, row);
+    if (row.over.aborted) return leave();
+    row.tell(say().translating, null);
+    const { content, name } = await translated(job, row);
+    job = null;
+    row.done(URL.createObjectURL(content), name);
+  } catch (error) {
+    job = null;
+    if (error.kind === undefined && error.name !== "AbortError") throw error; // a mistake of ours
+    if (!row.over.aborted) row.fail(told(error));
+  } finally {
+    window.removeEventListener("pagehide", leave);
+  }
+}
+
 // Only this kind of request tells how much of a file has been sent.
-function translate(file, languages, row) {
-  if (row.over.aborted) return null;
-  return new Promise((finished) => {
+function send(file, { source, target }, row) {
+  return new Promise((sent, failed) => {
     const request = new XMLHttpRequest();
     const form = new FormData();
-    for (const [name, value] of Object.entries(withKey(languages))) form.append(name, value);
+    const fields = withDocumentKey({ target_lang: target, ...(source === "auto" ? {} : { source_lang: source }) });
+    for (const [name, value] of Object.entries(fields)) form.append(name, value);
     form.append("file", file);
-    request.open("POST", "/translate_file");
+    request.open("POST", "/v2/document");
     request.responseType = "json";
     request.upload.addEventListener("progress", ({ loaded, total }) => row.tell(say().sending, loaded / total));
-    request.upload.addEventListener("load", () => row.tell(say().translating, null));
     request.addEventListener("loadend", () => {
-      if (request.status === 200) row.done(new URL(request.response.translatedFileUrl).pathname);
-      else row.fail(told(troubleOf(request.status, request.response?.error, request.getResponseHeader("Retry-After"))));
-      finished();
+      const { status, response } = request;
+      if (status === 200) sent(response);
+      else failed(troubleOf(status, response?.message, request.getResponseHeader("Retry-After")));
     });
     row.over.addEventListener("abort", () => request.abort());
     row.tell(say().sending, 0);
     request.send(form);
   });
+}
+
+// The translated file and its name. The server answers when the job has ended, or after a second.
+async function translated(job, row) {
+  for (;;) {
+    const { status, progress, error_message: sentence } = await (await askDocument(job, "", { signal: row.over })).json();
+    if (status === "error") throw troubleOfJob(sentence);
+    if (status === "done") break;
+    row.tell(say().translating, progress || null);
+  }
+  const answer = await askDocument(job, "/result", { signal: row.over });
+  const [, name] = answer.headers.get("Content-Disposition").split("''");
+  return { content: await answer.blob(), name: decodeURIComponent(name) };
+}
+
+function troubleOfJob(sentence) {
+  if (/^Quota/.test(sentence)) return new Trouble("quota");
+  if (/busy|took too long/.test(sentence)) return new Trouble("busy");
+  if (/bytes are allowed/.test(sentence)) return new Trouble("long");
+  return new Trouble("failed", { sentence: sentence.replace(/^Invalid request: /, "") });
 }

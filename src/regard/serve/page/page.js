@@ -3,18 +3,22 @@
 import { alignment } from "./alignment.js";
 import { answerOf } from "./answer.js";
 import { copy } from "./copy.js";
+import { correcting } from "./correct.js";
 import { files } from "./files.js";
-import { insidePanel } from "./inside.js";
+import { insidePanel } from "/panels/inside.js";
 import { languageMenus } from "./languages.js";
-import { othersPanel } from "./others.js";
+import { othersPanel } from "/panels/others.js";
 import { pane } from "./pane.js";
-import { programPanel } from "./program.js";
+import { programPanel } from "/panels/program.js";
 import { ask, hasKey, newest, Trouble, useKey } from "./server.js";
 import { figure, say } from "./strings.js";
 import { sayStatic, switches } from "./switches.js";
-import { tabs } from "./tabs.js";
+import { tabs } from "/panels/tabs.js";
+import { welcome } from "/panels/welcome.js";
 import { troubleIn } from "./trouble.js";
+import { otherWords } from "./words.js";
 
+const UNSURE = 0.4; // confidence below which a translation is said to be unsure
 const TYPING = 250; // milliseconds without a key, after which a text is translated
 const SETTLED = 400; // and after which more is asked about its translation
 
@@ -22,7 +26,7 @@ const find = (id) => document.getElementById(id);
 const [given, shown] = [pane(find("given")), pane(find("answer"))];
 const trouble = troubleIn(find("trouble"));
 const request = newest();
-let settings, menus, panels;
+let settings, menus, panels, greet;
 let answer = null;
 let typing, settling;
 
@@ -62,6 +66,7 @@ function show(found) {
   shown.set(answer?.text ?? "");
   shown.field.lang = answer?.target ?? "";
   find("copy").hidden = !answer;
+  closeWords();
   menus.detect(answer?.detected ?? null);
   remark();
   find("said").textContent = answer ? say().translated(menus.called(answer.target), answer.text) : "";
@@ -71,7 +76,29 @@ function show(found) {
 
 function remark() {
   const already = answer && answer.source === answer.target;
-  find("remark").textContent = already ? say().already(menus.called(answer.target)) : "";
+  const chosen = Boolean(answer?.chosen);
+  const doubt = answer?.warnings.map((name) => say().warnings[name]).find(Boolean);
+  const unsure = answer?.confidence !== null && answer?.confidence < UNSURE ? say().unsure : "";
+  const said = chosen ? say().chosen : answer?.corrected ? say().corrected : (doubt ?? unsure);
+  find("remark").textContent = already ? say().already(menus.called(answer.target)) : answer ? said : "";
+  canCorrect(Boolean(settings.suggestions && answer && !already));
+  find("undo").hidden = !chosen;
+}
+
+// Another word was chosen for one of the translation's; null takes all such choices back.
+function choose(text) {
+  answer.chosen = text;
+  shown.set(text ?? answer.text);
+  find("said").textContent = say().translated(menus.called(answer.target), text ?? answer.text);
+  remark();
+}
+
+function corrected(text) {
+  answer.chosen = null;
+  Object.assign(answer, { text, corrected: true, warnings: [], confidence: null });
+  shown.set(text);
+  remark();
+  find("remark").textContent = find("said").textContent = say().saved;
 }
 
 function count() {
@@ -80,6 +107,7 @@ function count() {
   find("count").title = settings ? say().counted(now, most) : "";
   find("count").classList.toggle("over", Boolean(isLong()));
   find("clear").hidden = !given.field.value;
+  greet?.(!given.field.value);
 }
 
 // What is shown is no longer the translation of what was typed, nor is what is still to come.
@@ -87,6 +115,8 @@ function outdate() {
   request.stop();
   answer?.over.abort();
   find("answer").classList.toggle("stale", Boolean(answer));
+  find("panel").classList.toggle("stale", Boolean(answer) && panels?.chosen() !== "program");
+  closeWords();
   clearTimeout(typing);
   clearTimeout(settling);
 }
@@ -101,7 +131,7 @@ function changed() {
 function swap() {
   const back = menus.backwards();
   if (!back) return;
-  const text = answer && !answer.over.signal.aborted ? answer.text : given.field.value;
+  const text = answer && !answer.over.signal.aborted ? (answer.chosen ?? answer.text) : given.field.value;
   given.set(text);
   count();
   menus.change(back);
@@ -109,6 +139,7 @@ function swap() {
 
 function sayAll() {
   sayStatic();
+  find("panel").dataset.stale = say().stale;
   count();
   trouble.say();
   if (!menus) return;
@@ -125,7 +156,11 @@ async function begin() {
     return trouble.show(error, begin);
   }
   if (menus) return; // another try was faster
-  menus = languageMenus(languages, settings.language.target.code, () => translate());
+  menus = languageMenus(languages, settings.language.target.code, () => {
+    greet(!given.field.value);
+    translate();
+  });
+  greet = welcome(find("welcome"), () => menus.chosen, write);
   const place = find("panel");
   const [others, inside, program] = [
     othersPanel(place),
@@ -143,17 +178,22 @@ async function begin() {
   translate();
 }
 
+function write(text) {
+  given.set(text);
+  changed();
+  given.field.focus();
+}
+
+const canCorrect = correcting(shown, () => answer, corrected, trouble);
+const closeWords = otherWords(shown, () => answer, choose);
 given.field.addEventListener("input", changed);
 given.field.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) translate();
 });
-find("clear").addEventListener("click", () => {
-  given.set("");
-  changed();
-  given.field.focus();
-});
+find("clear").addEventListener("click", () => write(""));
+find("undo").addEventListener("click", () => choose(null));
 find("swap").addEventListener("click", swap);
-find("copy").addEventListener("click", () => copy(answer.text, find("copy")));
+find("copy").addEventListener("click", () => copy(answer.chosen ?? answer.text, find("copy")));
 document.addEventListener("key-wanted", () => (find("key").hidden = false));
 find("key").addEventListener("submit", (event) => {
   event.preventDefault();

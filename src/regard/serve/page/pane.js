@@ -49,6 +49,11 @@ export function pane(box) {
       const found = words().findIndex(({ start, end }) => start <= field.selectionStart && field.selectionStart <= end);
       return found < 0 ? null : found;
     },
+    // Where a word stands: its text, its beginning and its element.
+    place(number) {
+      const { start, end, element } = words()[number] ?? {};
+      return element ? { start, word: field.value.slice(start, end), element } : null;
+    },
     // Select the word so many after the one at the caret.
     step(by) {
       const here = words().findIndex(({ end }) => field.selectionStart < end);

@@ -41,12 +41,32 @@ export async function ask(path, fields, signal) {
   throw troubleOf(response.status, answer.error, response.headers.get("Retry-After"));
 }
 
+// The same for DeepL's API, which calls the key otherwise.
+export function withDocumentKey(fields) {
+  return held ? { ...fields, auth_key: held } : fields;
+}
+
+// Ask about a document that is translated; the response itself.
+export async function askDocument({ document_id: id, document_key: key }, what, init) {
+  const body = JSON.stringify(withDocumentKey({ document_key: key }));
+  const headers = { "Content-Type": "application/json" };
+  let response;
+  try {
+    response = await fetch(`/v2/document/${id}${what}`, { method: "POST", headers, body, ...init });
+  } catch (error) {
+    throw error.name === "AbortError" ? error : new Trouble("gone");
+  }
+  if (response.ok) return response;
+  const { message } = await response.json().catch(() => ({}));
+  throw troubleOf(response.status, message, response.headers.get("Retry-After"));
+}
+
 // What an answer that is none means to the person who asked.
 export function troubleOf(status, sentence = "", after = null) {
   const seconds = after === null ? null : Number(after);
   if (status === 503) return new Trouble("busy", { seconds: seconds ?? 2 });
   if (status === 429) return new Trouble("often", { seconds: seconds ?? 5 });
-  if (status === 403 && /quota/.test(sentence)) return new Trouble("quota");
+  if (status === 456 || (status === 403 && /quota/.test(sentence))) return new Trouble("quota");
   if (status === 403 || /API key/.test(sentence)) return new Trouble("key");
   const limit = sentence.match(/text limit \((\d+)\)/);
   if (limit || status === 413) return new Trouble("long", { limit: limit && Number(limit[1]) });

@@ -33,11 +33,31 @@ const ENGLISH = {
   keyNote: "This server wants a key. It is kept until you close this tab.",
   more: "More about this translation",
   tabs: { others: "Other translations", inside: "Look inside", program: "API" },
-  othersEmpty: "Translations that the model also thought of will stand here, with their scores.",
-  othersNote:
-    "A score is the logarithm of the model's probability, divided by a length penalty: the nearer to zero, the surer. Point at a word above to see which word it came from.",
+  othersEmpty: "Translations that the model also thought of will stand here.",
+  othersNote: "A bar is how good the model holds it, beside the translation above; words that differ are marked.",
+  wordsNote: "Point at a word of the translation to see where it came from; click it for other words.",
+  wordsNoteTouch: "Tap a word of the translation to see where it came from and for other words.",
+  wordsWait: "Searching for other words…",
+  wordsFailed: "Other words could not be found now.",
+  wordsNone: "The model knows no other word here.",
+  wordsMenu: (word) => `Other words instead of “${word}”`,
+  asGood: (percent) => `${percent} % of the translation's probability`,
+  chosen: "With a word that you chose.",
+  undo: "Undo",
+  stale: "Of the text before",
+  correct: "Correct",
+  saveCorrection: "Save",
+  saved: "Saved: this text is answered so from now on.",
+  corrected: "As it was corrected.",
+  unsure: "The model is not sure of this.",
+  warnings: {
+    repeats: "This may be wrong: it repeats itself.",
+    copied: "This may be wrong: it is still in the language of the text.",
+    short: "This may be wrong: a part of the text seems to be missing.",
+  },
+  tryThis: "Try one of these",
+  theModel: "The model here:",
   noOthers: "The model thought of no other translation.",
-  score: "score",
   insideEmpty: "Translate a sentence to see how the model did it: attention, beam search, probabilities.",
   looking: "Looking inside…",
   lastStep: (from, to) => `No model translates this directly. This is the last step, from ${from} to ${to}.`,
@@ -89,11 +109,31 @@ const KOREAN = {
   keyNote: "이 서버를 쓰려면 키가 필요합니다. 키는 이 탭을 닫을 때까지만 보관합니다.",
   more: "이 번역 자세히 보기",
   tabs: { others: "다른 번역", inside: "들여다보기", program: "API" },
-  othersEmpty: "모델이 생각한 다른 번역이 점수와 함께 여기에 표시됩니다.",
-  othersNote:
-    "점수는 모델이 매긴 확률의 로그를 길이 페널티로 나눈 값입니다. 0에 가까울수록 모델이 더 확신하는 번역입니다. 위의 단어를 가리키면 어느 단어에서 왔는지 보입니다.",
+  othersEmpty: "모델이 생각한 다른 번역이 여기에 표시됩니다.",
+  othersNote: "막대는 위의 번역에 견주어 모델이 얼마나 좋게 보는지를 나타내고, 다른 단어는 표시해 두었습니다.",
+  wordsNote: "번역문의 단어를 가리키면 어디서 왔는지 보이고, 누르면 다른 단어가 나옵니다.",
+  wordsNoteTouch: "번역문의 단어를 누르면 어디서 왔는지 보이고 다른 단어가 나옵니다.",
+  wordsWait: "다른 단어를 찾는 중…",
+  wordsFailed: "지금은 다른 단어를 찾지 못했습니다.",
+  wordsNone: "이 자리에 올 다른 단어를 모델이 모릅니다.",
+  wordsMenu: (word) => `“${word}” 대신 쓸 단어`,
+  asGood: (percent) => `위 번역 확률의 ${percent} %`,
+  chosen: "직접 고른 단어가 들어 있습니다.",
+  undo: "되돌리기",
+  stale: "앞의 글에 대한 내용",
+  correct: "고치기",
+  saveCorrection: "저장",
+  saved: "저장했습니다. 이제 이 글은 이렇게 번역됩니다.",
+  corrected: "고쳐 둔 번역입니다.",
+  unsure: "모델이 확신하지 못하는 번역입니다.",
+  warnings: {
+    repeats: "같은 말이 되풀이되어 틀렸을 수 있습니다.",
+    copied: "원문의 언어로 남아 있어 틀렸을 수 있습니다.",
+    short: "원문의 일부가 빠져 틀렸을 수 있습니다.",
+  },
+  tryThis: "이런 문장은 어떨까요",
+  theModel: "이 서버의 모델:",
   noOthers: "모델이 생각한 다른 번역이 없습니다.",
-  score: "점수",
   insideEmpty: "문장을 번역하면 모델이 어떻게 번역했는지 볼 수 있습니다. 어텐션, 빔 서치, 확률을 보여 줍니다.",
   looking: "들여다보는 중…",
   lastStep: (from, to) => `이 글을 바로 번역하는 모델이 없습니다. 아래는 마지막 단계(${from} → ${to})입니다.`,
@@ -120,6 +160,9 @@ export const speech = { lang: known(recall("regard-language") ?? navigator.langu
 export function say() {
   return speech.lang === "ko" ? KOREAN : ENGLISH;
 }
+
+// Where there is no pointer, one taps instead of pointing.
+if (matchMedia("(hover: none), (pointer: coarse)").matches) [ENGLISH, KOREAN].forEach((said) => (said.wordsNote = said.wordsNoteTouch));
 
 export function speak(lang) {
   speech.lang = known(lang);

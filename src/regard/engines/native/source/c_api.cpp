@@ -8,7 +8,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "engine.h"
+#include "search/engine.h"
 
 namespace {
 
@@ -125,7 +125,7 @@ void search_longest_first(Engine& engine, Job& job, std::vector<Task>& tasks, in
 
 }  // namespace
 
-int32_t regard_native_abi() { return 1; }
+int32_t regard_native_abi() { return 2; }
 
 const char* regard_native_isa(const char* name) {
   const Kernels* kernels = find_kernels(name);
@@ -173,7 +173,7 @@ int32_t regard_native_attention(void* engine, const int32_t* source, int64_t sou
     Engine& searcher = *static_cast<Engine*>(engine);
     const RegardConfig& config = searcher.model().config;
     check(source_length >= 1 && source_length <= config.positions, "the source is too long");
-    check(target_length >= 0 && target_length < config.positions, "the target is too long");
+    check(target_length >= 0 && target_length <= config.positions, "the target is too long");
     check(layer >= 0 && layer < config.decoder_layers, "there is no such layer");
     check_ids(source, source_length, config.source_vocabulary);
     check_ids(target, target_length, config.vocabulary);

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "model.h"
+#include "model/model.h"
 
 #pragma GCC visibility push(default)
 extern "C" {
@@ -39,13 +39,14 @@ RegardFound* regard_native_search(void* engine, const int32_t* ids, const int64_
                                   const RegardOptions* options, int (*progress)(int), char* message,
                                   int64_t message_size);
 void regard_native_free_found(RegardFound* found);
-// The cross-attention of a layer, the mean of its heads: target_length + 1 rows of source_length. 0 if it fails.
+// The cross-attention of a layer, the mean of its heads: target_length rows of source_length. 0 if it fails.
 int32_t regard_native_attention(void* engine, const int32_t* source, int64_t source_length, const int32_t* target,
                                 int64_t target_length, int32_t layer, float* out, char* message,
                                 int64_t message_size);
-// For tests and benchmarks: rows times a matrix, packed and computed as a model's are.
+// For tests and benchmarks: rows times a matrix, packed and computed as a model's are. kind: float32 (0), int8 (1), or int8
+// with rows that have no negative numbers (2).
 int32_t regard_native_product(const char* isa, const float* rows, int64_t count, const float* weight, const float* bias,
-                              int64_t columns, int64_t depth, int32_t int8, int32_t repeats, float* out,
+                              int64_t columns, int64_t depth, int32_t kind, int32_t repeats, float* out,
                               double* seconds);
 }
 #pragma GCC visibility pop

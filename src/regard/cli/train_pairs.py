@@ -1,0 +1,82 @@
+"""`regard train --train`: from pairs of texts to a measured model in one command."""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from regard.cli.prepare import Progress, corpora
+
+if TYPE_CHECKING:
+    from regard.data.prepared import Prepared
+    from regard.recipe.choices import Plan
+    from regard.recipe.outcome import Outcome
+
+
+def train_pairs(
+    train: list[str],
+    valid: list[str] | None,
+    out: Path,
+    texts: Mapping[str, Any],
+    *,
+    time: str | None,
+    preset: str | None,
+    assignments: list[str],
+    fresh: bool,
+    tensorboard: bool,
+    as_json: bool,
+) -> None:
+    """Prepare, choose, train and test; print a table."""
+    from regard.cli.terminal.watch import watch
+    from regard.config.presets import settings
+    from regard.recipe.train_pairs import begin, carry_out
+
+    pairs, validation = corpora("--train", train, None, None), corpora("--valid", valid, None, None)
+    with Progress() as progress:
+        begun = begin(
+            pairs, validation, out, texts,
+            time=time, preset=preset, changes=settings(assignments), fresh=fresh, progress=progress,
+        )  # fmt: skip
+    sys.stderr.write(chosen(begun.data, begun.plan))
+    with watch(begun.config.train, out, tensorboard=tensorboard) as observer:
+        outcome = carry_out(begun, observer)
+    typer.echo(json.dumps(outcome.as_dict(), ensure_ascii=False) if as_json else table(outcome))
+
+
+def chosen(data: "Prepared", plan: "Plan") -> str:
+    """Format what was chosen, and why, a line for each."""
+    from regard.data.prepared import held_out_texts
+    from regard.recipe.durations import shown
+
+    report = data.report
+    kept = sum(split.kept for split in report.train)
+    test, valid = len(held_out_texts(data.directory)), report.valid.kept if report.valid else 0
+    lines = {
+        "pairs": f"{kept:,} to train on, {valid:,} for validation, {test:,} for the test; split by source sentence",
+        "vocabulary": f"{report.source_vocabulary:,} subwords"
+        + ("" if data.config.shared else f", and {report.target_vocabulary:,} of the target")
+        + ": room for the letters and for as many subwords as the text fills",
+        **plan.reasons,
+        "time": f"{shown(plan.seconds)}, test included",
+    }
+    return "".join(f"{name:<15}{line}\n" for name, line in lines.items())
+
+
+def table(outcome: "Outcome") -> str:
+    """Format the result as text."""
+    steps = ", ".join(f"{step:,}" for step in outcome.steps)
+    kind = "mean of the checkpoints of steps" if len(outcome.steps) > 1 else f"{outcome.final} checkpoint, of step"
+    lines = [f"model     {outcome.model}: the {kind} {steps}"]
+    lines.append(f"pairs     {outcome.pairs:,} trained on, {outcome.tested:,} in the test, which training never saw")
+    for name, score in (("BLEU", outcome.bleu), ("chrF", outcome.chrf)):
+        if score is not None:
+            lines.append(f"{name:<10}{score.value:.2f}   {score.signature}")
+    lines.append(f"time      {outcome.minutes:.1f} minutes of training and validation")
+    if outcome.examples:
+        lines += ["", f"{len(outcome.examples)} of the test pairs"]
+    for one in outcome.examples:
+        lines += ["", f"  source     {one.source}", f"  model      {one.translation}", f"  reference  {one.reference}"]
+    return "\n".join([*lines, "", "what would help", *(f"  {line}" for line in outcome.advice)])

@@ -1,0 +1,5 @@
+"""What a model does with a text."""
+
+from typing import Literal
+
+Task = Literal["translation", "parsing"]

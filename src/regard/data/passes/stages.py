@@ -1,0 +1,166 @@
+"""The tasks of the worker processes of `regard prepare`: clean raw lines, learn subwords, encode clean lines.
+
+Each is a callable value, so that it can be sent to another process, and depends on nothing but its fields.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, compress
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.config.data import FilterConfig
+from regard.data.passes.spool import Frame, read_frame
+from regard.data.prepared import Ids, Integers
+from regard.data.raw_pairs import Chunk, Reading, parse_chunk
+from regard.text.filters import EMPTY, digest, reason_after, reason_before
+from regard.text.normalise import Form, normalise
+from regard.text.subwords import Subwords, WrongSize
+from regard.text.symbols import Symbols
+from regard.text.vocabularies import source_and_target
+from regard.text.vocabulary_size import vocabulary_size
+from regard.text.word_vocabulary import Words
+
+Kept = NDArray[np.bool_] | None  # None: all
+MOST_WORDS = 37_000  # of a vocabulary of words whose size is not given
+
+
+class Cleaned(NamedTuple):
+    """The kept pairs of a chunk, as they are spooled; the digests of all of them; the counts of dropped ones."""
+
+    pairs: int
+    source: bytes
+    target: bytes
+    digests: bytes
+    dropped: Counter[str]
+
+
+@dataclass(frozen=True)
+class Clean:
+    """Raw lines -> normalised, filtered pairs."""
+
+    reading: Reading
+    form: Form
+    filters: FilterConfig
+    tag: str
+    """Pairs are equal only if their tags are."""
+
+    def __call__(self, chunk: Chunk) -> Cleaned:
+        if not any(block.strip(b"\n") for block in chunk.blocks):  # blank lines, of which a file may have millions
+            return Cleaned(0, b"", b"", b"", Counter({EMPTY: chunk.count}))
+        sources, targets, dropped = parse_chunk(chunk, self.reading)
+        form, filters = self.form, self.filters
+        mark = f"{self.tag}\n" if self.tag else ""  # no text can begin with it
+        good_sources, good_targets, digests = [], [], []
+        for raw_source, raw_target in zip(sources, targets, strict=True):
+            if why := reason_before(raw_source, raw_target, filters):
+                dropped[why] += 1
+                continue
+            source, target = normalise(raw_source, form), normalise(raw_target, form)
+            if why := reason_after(source, target, filters):
+                dropped[why] += 1
+                continue
+            good_sources.append(source)
+            good_targets.append(target)
+            digests.append(digest(mark + source, target))
+        source_block, target_block = "\n".join(good_sources).encode(), "\n".join(good_targets).encode()
+        return Cleaned(len(digests), source_block, target_block, b"".join(digests), dropped)
+
+
+class EncodeJob(NamedTuple):
+    """Pairs to encode."""
+
+    frame: Frame
+    kept: Kept
+    tag: str | None
+
+
+class Encoded(NamedTuple):
+    source: Ids
+    target: Ids
+    lengths_N2: Integers
+    words: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Encode:
+    """Clean pairs -> ids."""
+
+    spool: Path
+    vocabularies: Mapping[str, bytes]
+    """By file name."""
+    ids: Literal["uint16", "uint32"]
+
+    @cached_property
+    def _subwords(self) -> tuple[Subwords, Subwords | Symbols]:
+        """Load the vocabularies once, in the process that uses them."""
+        return source_and_target(self.vocabularies)
+
+    def __call__(self, job: EncodeJob) -> Encoded:
+        texts = read_frame(self.spool, job.frame)
+        source, target = texts if job.kept is None else (list(compress(side, job.kept)) for side in texts)
+        source_ids, source_lengths = self._encode(0, source)
+        target_ids, target_lengths = self._encode(1, target)
+        if job.tag is not None:
+            starts = np.cumsum(source_lengths) - source_lengths
+            source_ids = np.insert(source_ids, starts, self._subwords[0].tag(job.tag)).astype(self.ids)
+            source_lengths += 1
+        words = _words(source), _words(target)
+        return Encoded(source_ids, target_ids, np.stack([source_lengths, target_lengths], axis=1), words)
+
+    def _encode(self, side: int, texts: list[str]) -> tuple[Ids, Integers]:
+        lists = self._subwords[side].encode(texts)
+        lengths = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
+        return np.fromiter(chain.from_iterable(lists), dtype=self.ids, count=int(lengths.sum())), lengths
+
+
+def _words(texts: list[str]) -> int:
+    """Count the words separated by spaces; normalised text has single spaces, and none at its ends."""
+    return "\n".join(texts).count(" ") + len(texts)
+
+
+SampledRows = Sequence[tuple[Frame, Integers]]  # rows of frames
+
+
+@dataclass(frozen=True)
+class Learn:
+    """Clean pairs -> subwords, as the bytes of their model."""
+
+    spool: Path
+    sides: tuple[int, ...]
+    """0: sources. 1: targets."""
+    size: int | None
+    """None: chosen by the amount of text."""
+    scale: float
+    """How many times larger than the sample the whole text is."""
+    kind: Literal["bpe", "unigram", "words"]
+    tags: tuple[str, ...]
+
+    def __call__(self, sample: SampledRows) -> bytes:
+        if self.kind == "words":
+            return Words.learn(self._sentences(sample), self.size or MOST_WORDS, self.tags).content
+        if self.size is not None:
+            return self._train(sample, self.size)
+        characters = Counter[str]()
+        for sentence in self._sentences(sample):
+            characters.update(sentence)
+        size = vocabulary_size(characters, self.scale, len(self.tags))
+        try:
+            return self._train(sample, size)
+        except WrongSize as error:
+            return self._train(sample, error.possible)
+
+    def _train(self, sample: SampledRows, size: int) -> bytes:
+        assert self.kind != "words"
+        return Subwords.train(self._sentences(sample), size, kind=self.kind, tags=self.tags).content
+
+    def _sentences(self, sample: SampledRows) -> Iterator[str]:
+        for frame, rows in sample:
+            texts = read_frame(self.spool, frame)
+            for side in self.sides:
+                yield from (texts[side][row] for row in rows)

@@ -1,0 +1,119 @@
+// Rows times a packed matrix. A tile of a few rows and panels keeps its sums in registers over the whole depth; then
+// they are dequantised, biased, activated and added to the residual, and stored once.
+//
+// Panels are the outer loop, so that a panel stays in the first cache while all rows pass by it.
+#pragma once
+
+namespace regard {
+namespace REGARD_ISA {
+
+constexpr int kMostPanels = kTilePanels > kRowPanels ? kTilePanels : kRowPanels;
+
+template <int R, int P>
+inline void multiply(const float* rows, size_t stride, const float* panel, size_t panel_floats, int depth,
+                     Vec (&sums)[R][P * kPerPanel]) {
+  for (int k = 0; k < depth; ++k, panel += kPanel) {
+    Vec weights[P * kPerPanel];
+    REGARD_UNROLL for (int p = 0; p < P * kPerPanel; ++p)
+      weights[p] = load(panel + p / kPerPanel * panel_floats + p % kPerPanel * kWidth);
+    REGARD_UNROLL for (int r = 0; r < R; ++r) {
+      const Vec row = all(rows[r * stride + k]);
+      REGARD_UNROLL for (int p = 0; p < P * kPerPanel; ++p) sums[r][p] = fma(row, weights[p], sums[r][p]);
+    }
+  }
+}
+
+// The kinds of products: what their sums are, what these start from, and what becomes of them.
+template <class Integer, int Group, int Offset>
+struct IntegerKind {
+  using Element = Integer;
+  using Sum = Int;
+  static constexpr int kGroup = Group, kOffset = Offset;
+  static const int8_t* weights(const Matrix& matrix) { return matrix.int8; }
+  static Sum start(const Matrix& matrix, int column) { return kOffset ? load(matrix.start + column) : Sum{}; }
+  static Vec value(const Product& job, int row, int column, Sum sum) {
+    const Vec scale = load(job.matrix->scale + column) * job.rows.scale[row];
+    return fma(to_float(sum), scale, load(job.matrix->bias + column));
+  }
+};
+
+using Int8Kind = IntegerKind<Integer, kGroup, kOffset>;
+using PositiveKind = IntegerKind<PositiveInteger, kPositiveGroup, kPositiveOffset>;
+
+struct FloatKind {
+  using Element = float;
+  using Sum = Vec;
+  static const float* weights(const Matrix& matrix) { return matrix.float32; }
+  static Sum start(const Matrix&, int) { return Sum{}; }
+  static Vec value(const Product& job, int, int column, Sum sum) { return sum + load(job.matrix->bias + column); }
+};
+
+// Sums of a tile: R rows of P panels, beginning at a row and a panel, for Finish to make of them what it will.
+// Everything is unrolled, or the sums would not stay in registers; what follows in Finish is not.
+template <class Kind, int R, int P, class Finish>
+__attribute__((noinline)) void tile(const Product& job, int row, int panel, const Finish& finish) {
+  const Matrix& matrix = *job.matrix;
+  const size_t panel_size = size_t(matrix.depth) * kPanel;
+  const auto* rows = static_cast<const typename Kind::Element*>(job.rows.data) + row * job.rows.stride;
+  typename Kind::Sum sums[R][P * kPerPanel];
+  REGARD_UNROLL for (int r = 0; r < R; ++r)
+    REGARD_UNROLL for (int p = 0; p < P * kPerPanel; ++p)
+      sums[r][p] = Kind::start(matrix, panel * kPanel + p * kWidth);
+  multiply<R, P>(rows, job.rows.stride, Kind::weights(matrix) + panel * panel_size, panel_size, matrix.depth, sums);
+  typename Kind::Sum kept[R * P * kPerPanel];
+  REGARD_UNROLL for (int r = 0; r < R; ++r)
+    REGARD_UNROLL for (int p = 0; p < P * kPerPanel; ++p) kept[r * P * kPerPanel + p] = sums[r][p];
+  finish(job, row, R, panel, P * kPerPanel, kept);
+}
+
+// The rows that are left after whole tiles: R of them, or one fewer, and so on.
+template <class Kind, int R, int P, class Finish>
+inline void rest(const Product& job, int row, int panel, const Finish& finish) {
+  if constexpr (R > 0) {
+    if (job.rows.count - row == R) return tile<Kind, R, P>(job, row, panel, finish);
+    rest<Kind, R - 1, P>(job, row, panel, finish);
+  }
+}
+
+template <class Kind, int P, class Finish>
+inline void all_rows(const Product& job, int panel, const Finish& finish) {
+  int row = 0;
+  for (; row + kTileRows <= job.rows.count; row += kTileRows) tile<Kind, kTileRows, P>(job, row, panel, finish);
+  rest<Kind, kTileRows - 1, P>(job, row, panel, finish);
+}
+
+template <class Kind, class Finish>
+inline void all_panels(const Product& job, const Finish& finish) {
+  int panel = job.first;
+  if (job.rows.count == 1)  // more panels instead of rows, so that enough sums are under way
+    for (; panel + kRowPanels <= job.last; panel += kRowPanels) tile<Kind, 1, kRowPanels>(job, 0, panel, finish);
+  for (; panel + kTilePanels <= job.last; panel += kTilePanels) all_rows<Kind, kTilePanels>(job, panel, finish);
+  for (; panel < job.last; ++panel) all_rows<Kind, 1>(job, panel, finish);
+}
+
+// Write the values of a tile to their rows, or add them to what stands there.
+template <class Kind>
+struct Store {
+  __attribute__((noinline)) void operator()(const Product& job, int row, int rows, int panel, int vectors,
+                                            const typename Kind::Sum* sums) const {
+    for (int r = row; r < row + rows; ++r, sums += vectors) {
+      const int column = panel * kPanel;
+      float* out = job.out[r] + column;
+      Vec values[kMostPanels * kPerPanel];
+      for (int p = 0; p < vectors; ++p) values[p] = Kind::value(job, r, column + p * kWidth, sums[p]);
+      if (job.activation != Activation::kNone)
+        for (int p = 0; p < vectors; ++p) values[p] = activate(values[p], job.activation);
+      if (job.accumulate)
+        for (int p = 0; p < vectors; ++p) values[p] += load(out + p * kWidth);
+      for (int p = 0; p < vectors; ++p) store(out + p * kWidth, values[p]);
+    }
+  }
+};
+
+template <class Kind>
+void product(const Product& job) {
+  all_panels<Kind>(job, Store<Kind>{});
+}
+
+}  // namespace REGARD_ISA
+}  // namespace regard

@@ -1,0 +1,161 @@
+"""Settings of a run by the amount of data, the time there is, and the speed of the machine."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from regard.data.prepare_report import PrepareReport
+from regard.data.prepared import Prepared
+from regard.recipe.durations import shown
+
+Settings = dict[str, dict[str, Any]]
+Speed = Callable[[str, Settings], float]
+"""Return the source and target tokens per second that this machine trains with a preset and changes of it."""
+
+TRAINING = 0.65  # share of the time for steps; the rest is for validations, checkpoints and the test
+LIMIT = 0.8  # share of the time after which training ends, whatever it has done
+STEPS = 2000  # updates that a run should have, if the batches do not get too small for that
+LEAST_STEPS = 60
+SMALLEST_BATCH, LARGEST_BATCH = 512, 4096
+VALIDATIONS, FEW_VALIDATIONS, SHORT = 10, 6, 600.0  # fewer in a run of less than ten minutes
+PATIENCE = 4
+ENOUGH_PASSES, ENOUGH_TOKENS = 5, 10_000_000  # a size that does not get through this much in the time is too large
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How much data there is to train on."""
+
+    pairs: int
+    tokens: int
+    """Of both sides."""
+    longest: int
+    """Tokens of the longest text; a batch must have room for it."""
+    valid: int
+
+    @classmethod
+    def of(cls, data: Prepared) -> "Amount":
+        return cls.of_report(data.report)
+
+    @classmethod
+    def of_report(cls, report: PrepareReport) -> "Amount":
+        sides = [side for split in report.train for side in (split.source, split.target)]
+        tokens, longest = sum(side.tokens for side in sides), max(side.longest for side in sides)
+        pairs = sum(split.kept for split in report.train)
+        return cls(pairs, tokens, longest, report.valid.kept if report.valid else 0)
+
+
+@dataclass(frozen=True)
+class Size:
+    """A size of model, for so many pairs or more."""
+
+    pairs: int
+    preset: str
+    model: Mapping[str, Any]
+    name: str
+
+
+SIZES = (
+    Size(0, "tiny", {"encoder_layers": 2, "decoder_layers": 2}, "2 + 2 layers of 128"),
+    Size(2_000, "tiny", {"encoder_layers": 3, "decoder_layers": 3, "d_ff": 512}, "3 + 3 layers of 128"),
+    Size(20_000, "small", {}, "3 + 3 layers of 256"),
+    Size(1_000_000, "base", {}, "6 + 6 layers of 512"),
+)
+DROPOUT = ((2_000, 0.4), (20_000, 0.3), (200_000, 0.2), (math.inf, 0.1))
+PEAK_RATE = 0.003  # at d_model 128; less for wider models
+WIDTHS = {"tiny": 128, "small": 256, "base": 512}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What was chosen for a run, and why."""
+
+    preset: str
+    settings: Settings
+    reasons: dict[str, str]
+    """A sentence for each choice, by its name."""
+    seconds: float
+    """The time that it was chosen for."""
+    tokens_per_second: float
+
+
+def plan(amount: Amount, seconds: float, speed: Speed, *, given: str | None, changes: Settings) -> Plan:
+    """Choose the settings of a run; `given` is a preset that was asked for, `changes` are settings that stay."""
+    size, rate, reason = _size(amount, seconds, speed, given, changes)
+    pairs, tokens = amount.pairs, amount.tokens
+    dropout = next(value for most, value in DROPOUT if pairs < most)
+    passes = most_passes(pairs)
+    budget = TRAINING * seconds * rate
+    trained = min(budget, passes * tokens)
+    asked = changes.get("train", {})
+    batch = asked.get("batch_tokens") or _batch(trained, amount)
+    steps = asked.get("steps") or max(LEAST_STEPS, round(trained / (FILLED * 2 * batch)))
+    every = max(1, math.ceil(steps / (FEW_VALIDATIONS if seconds < SHORT else VALIDATIONS)))
+    warmup = max(20, min(4000, steps // 10))
+    width = WIDTHS.get(size.preset, 512)
+    model = {**size.model, "dropout": dropout} if given is None else {}
+    train: dict[str, Any] = {
+        "schedule": "cosine", "peak_rate": round(PEAK_RATE * 128 / width, 6), "warmup": warmup, "clip": 1.0,
+        "batch_tokens": batch, "steps": steps, "checkpoint_every": every, "log_every": max(1, every // 4),
+        "average_last": 4, "keep_last": 4, "max_minutes": round(LIMIT * seconds / 60, 2), "final": "auto",
+    }  # fmt: skip
+    if amount.valid:
+        train |= {"bleu": True, "best": "bleu", "patience": PATIENCE}
+    if asked.get("schedule") == "paper":
+        del train["peak_rate"]  # it derives its own
+    if asked.get("bleu") is False:
+        train["best"] = "loss"
+    limit = "the time allows" if budget < passes * tokens else f"more than {passes:.0f} passes would only overfit"
+    reasons = {
+        "model": reason,
+        "dropout": f"{dropout}: the fewer the pairs ({pairs:,}), the more of it",
+        "steps": _steps_reason(steps, batch, tokens, "as asked for" if asked.get("steps") else limit),
+        "learning rate": f"{train.get('peak_rate', 'equation 3')} at most, after {warmup:,} steps; then it falls",
+        "validation": _validation_reason(every, seconds) if amount.valid else "none: too few pairs to split some off",
+    }
+    return Plan(size.preset, {"model": model, "train": train, "decode": {"beam": 4}}, reasons, seconds, rate)
+
+
+def _steps_reason(steps: int, batch: int, tokens: int, limit: str) -> str:
+    passes = steps * FILLED * 2 * batch / tokens
+    return f"{steps:,} of {batch:,} tokens a side, {passes:.1f} passes over the data: {limit}"
+
+
+def _validation_reason(every: int, seconds: float) -> str:
+    end = f"ends after {PATIENCE} in a row without a better BLEU, or after {shown(LIMIT * seconds)}"
+    return f"every {every:,} steps; {end}"
+
+
+FILLED = 0.8  # of the tokens that a batch may have, those that are no padding
+
+
+def most_passes(pairs: int) -> float:
+    """Return how many passes over so many pairs a run makes at the most."""
+    return min(150.0, max(10.0, 100 * math.pow(5000 / max(pairs, 1), 0.4)))
+
+
+def _batch(trained: float, amount: Amount) -> int:
+    """Return a batch size that gives many updates, several of them in each pass, and has room for the longest text."""
+    wanted = min(trained / (2 * FILLED * STEPS), amount.tokens / (2 * FILLED * 4))
+    return int(min(LARGEST_BATCH, max(SMALLEST_BATCH, amount.longest + 1, 64 * round(wanted / 64))))
+
+
+def _size(
+    amount: Amount, seconds: float, speed: Speed, given: str | None, changes: Settings
+) -> tuple[Size, float, str]:
+    """Return the largest size that the data fill and the time allows, the speed of it, and the reason."""
+    if given is not None:
+        return Size(0, given, {}, given), speed(given, changes), f"{given}, as asked for"
+    sizes = [size for size in SIZES if size.pairs <= amount.pairs]
+    enough = min(ENOUGH_PASSES * amount.tokens, ENOUGH_TOKENS)
+    for number, size in enumerate(reversed(sizes)):
+        rate = speed(size.preset, {**changes, "model": {**size.model, **changes.get("model", {})}})
+        if TRAINING * seconds * rate >= enough or size is sizes[0]:
+            why = (
+                f"as large as {amount.pairs:,} pairs fill"
+                if not number
+                else "a larger one needs more time than there is"
+            )
+            return size, rate, f"{size.name}: {why} ({rate:,.0f} tokens/s on this machine)"
+    raise AssertionError("the smallest size fits any time")

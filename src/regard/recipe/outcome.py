@@ -1,0 +1,145 @@
+"""The result of a run on pairs: what was trained, how good it is, and what would make it better."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from regard.data.prepared import Prepared, RawPair, held_out_texts
+from regard.evaluate.bleu import Score, bleu, chrf
+from regard.evaluate.validator import translate_sources
+from regard.recipe.choices import Plan, most_passes
+from regard.train.log import Record, records, written
+from regard.train.run import LOG
+from regard.translate.load import load
+
+EXAMPLES = 10
+GAP = 0.5  # nats between the losses of training and validation pairs above which a model has memorised
+FALLING = 0.01  # share by which the validation loss must have fallen in the last third to be called falling
+UNCLEAN = 0.05  # share of dropped pairs above which the text should be looked at
+FILTERS = ("length ratio", "identical", "too long", "empty", "not valid UTF-8", "no tab", "not JSON", "unpaired")
+
+
+@dataclass(frozen=True)
+class Example:
+    """A sentence that training never saw, its translation by the model, and by a person."""
+
+    source: str
+    translation: str
+    reference: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The trained model, its scores on pairs that training never saw, and advice."""
+
+    model: Path
+    pairs: int
+    """Number of pairs that it was trained on."""
+    tested: int
+    """Number of pairs that it was measured on; 0 if there were too few to split some off."""
+    final: str
+    """Which model was written: mean, best or last."""
+    steps: tuple[int, ...]
+    """The checkpoints that it is made of."""
+    bleu: Score | None
+    chrf: Score | None
+    examples: tuple[Example, ...]
+    minutes: float
+    """Time of training and validation."""
+    advice: tuple[str, ...]
+    """What would help, the most helpful first."""
+    plan: Plan
+    """What was chosen, and why."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        values = asdict(self) | {"model": str(self.model)}
+        for name in ("bleu", "chrf"):
+            score = getattr(self, name)
+            values |= {name: score and score.value, f"{name}_signature": score and score.signature}
+        return values
+
+
+def measure(model: Path, run: Path, data: Prepared, plan: Plan) -> Outcome:
+    """Translate the test pairs with the model of a run, and score them."""
+    pairs = held_out_texts(data.directory)
+    lines = translate_sources(load(model), pairs) if pairs else []
+    references = [[pair.target for pair in pairs]]
+    log = list(records(run / LOG))
+    final = written(run) or {}
+    return Outcome(
+        model=model,
+        pairs=sum(map(len, data.train)),
+        tested=len(pairs),
+        final=str(final.get("final", "")),
+        steps=tuple(final.get("mean_of", ())),
+        bleu=bleu(lines, references) if pairs else None,
+        chrf=chrf(lines, references) if pairs else None,
+        examples=_examples(pairs, lines),
+        minutes=round(_seconds(log) / 60, 2),
+        advice=tuple(advice(log, data, plan)),
+        plan=plan,
+    )
+
+
+def _examples(pairs: Sequence[RawPair], lines: Sequence[str]) -> tuple[Example, ...]:
+    """Return some test pairs, evenly spread, with their translations."""
+    count = min(EXAMPLES, len(pairs))
+    chosen = [number * len(pairs) // count for number in range(count)]
+    return tuple(Example(pairs[at].source, lines[at], pairs[at].target) for at in chosen)
+
+
+def _seconds(log: Sequence[Record]) -> float:
+    """Return the time of training and validation that the log has."""
+    trained = [record["seconds"] for record in log if record.get("event") == "train"]
+    paused = [record["pauses"] for record in log if "pauses" in record]
+    return float(max(trained, default=0.0)) + float(max(paused, default=0.0))
+
+
+def advice(log: Sequence[Record], data: Prepared, plan: Plan) -> list[str]:
+    """Return what would help, the most helpful first, each with its evidence."""
+    found: list[str] = []
+    training = [record["nll"] for record in log if record.get("event") == "train" and "nll" in record]
+    losses = [record["nll"] for record in log if record.get("event") == "validation" and record["nll"] is not None]
+    pairs = sum(map(len, data.train))
+    if len(losses) >= 3:
+        third = max(1, len(losses) // 3)
+        fall = (losses[-1 - third] - min(losses[-third:])) / losses[-1 - third]
+        if fall > FALLING and _limited_by_time(log, data, plan):
+            found.append(
+                f"more time: the loss on the validation pairs still fell by {fall:.0%} in the last third of the run; "
+                f"start over with --time {2 * plan.seconds / 60:.0f}m --fresh"
+            )
+    if losses and training and losses[-1] - training[-1] > GAP:
+        found.append(
+            f"more pairs: the loss is {training[-1]:.2f} nats a token on the pairs it was trained on and "
+            f"{losses[-1]:.2f} on others, so it knows its {pairs:,} pairs by heart better than the language"
+        )
+    found += _cleaner(data)
+    if not found:
+        found.append(f"more pairs: {pairs:,} is few for a language; nothing else stands out")
+    return found
+
+
+def _limited_by_time(log: Sequence[Record], data: Prepared, plan: Plan) -> bool:
+    """Return whether more time would have made more passes over the data."""
+    tokens = [record["tokens"] for record in log if record.get("event") == "train"]
+    total = sum(split.source.tokens + split.target.tokens for split in data.report.train)
+    pairs = sum(map(len, data.train))
+    return bool(tokens) and tokens[-1] < 0.9 * most_passes(pairs) * total
+
+
+def _cleaner(data: Prepared) -> list[str]:
+    """Return the advice to look at the text if many of its pairs were dropped."""
+    read = sum(split.read for split in data.report.train)
+    dropped = {
+        reason: count
+        for reason in FILTERS
+        if (count := sum(split.dropped.get(reason, 0) for split in data.report.train))
+    }
+    share = sum(dropped.values()) / max(read, 1)
+    if share <= UNCLEAN:
+        return []
+    told = ", ".join(f"{count:,} {reason}" for reason, count in sorted(dropped.items(), key=lambda one: -one[1]))
+    return [f"cleaner pairs: {share:.0%} of the lines were dropped ({told}); are the two sides aligned?"]

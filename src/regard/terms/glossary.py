@@ -1,0 +1,161 @@
+"""Glossaries: source terms with the target terms that a translation must use for them.
+
+A term matches whole words of a sentence, the longest at each place, in any case unless it is marked `case`. In Hangul,
+particles may follow it; a term that ends with * matches every word that begins with it. In scripts that are written
+without spaces, a term matches anywhere. Time is linear in the length of the sentence, whatever the glossary.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import Self
+
+from regard.errors import UserError
+from regard.terms.script import is_particle, is_unspaced, joins
+
+MOST_TERMS = 100_000
+LONGEST_TERM = 200  # characters
+LONGEST_ENDING = 3  # letters that may follow a target term as its inflection
+
+
+@dataclass(frozen=True)
+class Term:
+    """A source term and its translations, any of which will do."""
+
+    source: str
+    targets: tuple[str, ...]
+    case: bool = False
+    """Whether the source matches only in its own case."""
+    prefix: bool = False
+    """Whether the source matches every word that begins with it."""
+
+
+@dataclass(frozen=True)
+class TermUse:
+    """A term that occurs in a sentence, and whether its translation contains one of the term's targets."""
+
+    source: str
+    targets: tuple[str, ...]
+    placed: bool
+
+
+class Glossary:
+    """Terms by their source, for one direction of translation."""
+
+    def __init__(self, terms: Iterable[Term]) -> None:
+        """Join terms with the same source: any of their targets will do."""
+        joined: dict[tuple[str, bool, bool], dict[str, None]] = {}
+        for term in terms:
+            source, targets = _clean(term.source), [_clean(target) for target in term.targets]
+            if not source or not targets or not all(targets):
+                raise UserError(f"the term {term.source[:40]!r} lacks one of its sides; give a source and a target")
+            if max(map(len, (source, *targets))) > LONGEST_TERM:
+                raise UserError(f"the term {source[:40]!r}… has over {LONGEST_TERM} characters; shorten it")
+            joined.setdefault((source, term.case, term.prefix), {}).update(dict.fromkeys(targets))
+            if len(joined) > MOST_TERMS:
+                raise UserError(f"the glossary has over {MOST_TERMS:,} terms; leave out what the texts do not use")
+        self.terms = tuple(Term(source, tuple(targets), *how) for (source, *how), targets in joined.items())
+
+    @classmethod
+    def of(cls, pairs: Mapping[str, str] | Iterable[tuple[str, str]]) -> Self:
+        """Return a glossary of pairs of terms; a source that ends with * matches every word that begins with it."""
+        given = pairs.items() if isinstance(pairs, Mapping) else pairs
+        return cls(term_of(source, target) for source, target in given)
+
+    @classmethod
+    def read(cls, path: str | Path, languages: tuple[str | None, str | None] = (None, None)) -> Self:
+        """Read a glossary from a file: TSV, CSV, or TBX, of which the languages are used."""
+        from regard.terms.read import read_terms  # noqa: PLC0415  # it needs this file
+
+        return cls(read_terms(Path(path), languages))
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    def found(self, text: str) -> tuple[Term, ...]:
+        """Return the terms that occur in a sentence, in order; each once."""
+        clean = _clean(text)
+        folded = _folded(clean)
+        found: dict[Term, None] = {}
+        at = 0
+        while at < len(clean):
+            taken = self._at(clean, folded, at)
+            if taken is None:
+                at += 1
+                continue
+            term, at = taken
+            found[term] = None
+        return tuple(found)
+
+    @cached_property
+    def _by_source(self) -> dict[str, list[Term]]:
+        """Terms by their folded source."""
+        found: dict[str, list[Term]] = {}
+        for term in self.terms:
+            found.setdefault(_folded(term.source), []).append(term)
+        return found
+
+    @cached_property
+    def _lengths(self) -> dict[str, list[int]]:
+        """Lengths of the terms that begin with a character, longest first."""
+        sources = sorted(self._by_source)
+        return {
+            first: sorted({len(source) for source in group}, reverse=True)
+            for first, group in groupby(sources, key=lambda source: source[0])
+        }
+
+    def _at(self, text: str, folded: str, at: int) -> tuple[Term, int] | None:
+        """Return the longest term that begins at a place, and where its word ends."""
+        if at and joins(text[at - 1], text[at]):
+            return None
+        for length in self._lengths.get(folded[at], ()):
+            for term in self._by_source.get(folded[at : at + length], ()):
+                end = _end(text, at + length, prefix=term.prefix)
+                if end is not None and (not term.case or text[at : at + length] == term.source):
+                    return term, end
+        return None
+
+
+def term_of(source: str, target: str, *, case: bool = False) -> Term:
+    """Return the term of a line of a glossary, in which * marks a prefix."""
+    stripped = source.strip()
+    prefix = stripped.endswith("*") and len(stripped) > 1
+    return Term(stripped[:-1] if prefix else stripped, (target,), case, prefix)
+
+
+def occurs(target: str, text: str) -> bool:
+    """Return whether a target term occurs in a translation, at the beginning of a word, with an ending at most."""
+    return _target_pattern(_clean(target)).search(_clean(text)) is not None
+
+
+def _target_pattern(target: str) -> "re.Pattern[str]":
+    ending = f"\\w{{0,{LONGEST_ENDING}}}"
+    words = [re.escape(word) + ("" if is_unspaced(word[-1]) or len(word) < 3 else ending) for word in target.split(" ")]
+    before = "" if is_unspaced(target[0]) else r"(?<!\w)"
+    after = "" if is_unspaced(target[-1]) else r"(?!\w)"
+    return re.compile(before + r"\s+".join(words) + after, re.IGNORECASE)
+
+
+def _end(text: str, end: int, *, prefix: bool) -> int | None:
+    """Return where the word ends of which a term ends at `end`; None if it is another word."""
+    if end >= len(text) or not joins(text[end - 1], text[end]):
+        return end
+    rest = end
+    while rest < len(text) and joins(text[rest - 1], text[rest]) and rest - end < LONGEST_TERM:
+        rest += 1
+    if prefix or is_particle(text[end:rest]):
+        return rest
+    return None
+
+
+def _clean(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def _folded(text: str) -> str:
+    """Return a text in lower case, character by character, so that places stay the same."""
+    return "".join(lower if len(lower := character.lower()) == 1 else character for character in text)

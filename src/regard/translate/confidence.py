@@ -1,0 +1,98 @@
+"""How sure a translation is: calibrated confidence, and warnings about loops, copies and cut translations."""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from regard.engines.engine import Request
+from regard.saved.calibration import Calibration
+from regard.search.hypothesis import Hypothesis
+
+if TYPE_CHECKING:
+    from regard.translate.translator import Translator
+
+LONGEST_PERIOD = 24  # tokens of what is repeated
+REPEATS = 3  # times in a row
+REPEATED_TOKENS = 8  # of all repetitions together, at least
+NGRAM = 4
+REPEATED_SHARE = 0.5  # of n-grams that came before, above which an output repeats itself
+BLOCKED = 3  # length of the n-grams that may not come twice when a looping sentence is searched again
+COPIED_SHARE = 0.7  # of an output's words that are words of the source
+COPIED_WORDS = 4
+SHORTEST_SHARE = 0.25  # of the source's tokens
+SHORTEST_SOURCE = 12  # tokens
+WORD = re.compile(r"[^\W\d_]{2,}")
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What is known about the quality of a sentence's translation."""
+
+    confidence: float | None = None
+    """Expected chrF, from 0 to 1; None without calibration."""
+    warnings: tuple[str, ...] = ()
+    """`repeats` itself, `copied` from the source, `short`: covers too little of the source."""
+
+
+UNJUDGED = Judgement()
+
+
+def judge(
+    calibration: Calibration | None, source: str, source_tokens: int, text: str, hypothesis: Hypothesis, *, loop: bool
+) -> Judgement:
+    """Judge a translation; `loop` says whether the source repeats itself, so that its translation may, too."""
+    words, known = WORD.findall(text.lower()), set(WORD.findall(source.lower()))
+    copied = sum(word in known for word in words)
+    found = {
+        "repeats": not loop and repeats(hypothesis.tokens),
+        "copied": copied >= COPIED_WORDS and copied >= COPIED_SHARE * len(words),
+        "short": source_tokens >= SHORTEST_SOURCE and len(hypothesis.tokens) < SHORTEST_SHARE * source_tokens,
+    }
+    warnings = tuple(name for name, holds in found.items() if holds)
+    if calibration is None or math.isnan(hypothesis.log_probability):
+        return Judgement(None, warnings)
+    values = features(source_tokens, words, copied, hypothesis)
+    return Judgement(round(calibration.confidence(values), 4), warnings)
+
+
+def features(source_tokens: int, words: Sequence[str], copied: int, hypothesis: Hypothesis) -> tuple[float, ...]:
+    """Return the features of a translation, in the order of `FEATURES`."""
+    count = len(hypothesis.tokens) + 1
+    ratio = math.log(count / (source_tokens + 1))
+    some = max(1, len(words))
+    return (
+        max(-100.0, hypothesis.log_probability / count),
+        ratio,
+        abs(ratio),
+        1 - len(set(words)) / some if words else 0.0,
+        copied / some,
+        math.log(source_tokens + 1),
+    )
+
+
+def repeats(tokens: Sequence[int]) -> bool:
+    """Return whether a sequence repeats itself: a part several times in a row, or most of its n-grams."""
+    for period in range(1, min(LONGEST_PERIOD, len(tokens) // REPEATS) + 1):
+        run = 0
+        for at in range(period, len(tokens)):
+            run = run + 1 if tokens[at] == tokens[at - period] else 0
+            if run >= (REPEATS - 1) * period and run + period >= REPEATED_TOKENS:
+                return True
+    grams = [tuple(tokens[at : at + NGRAM]) for at in range(len(tokens) - NGRAM + 1)]
+    return len(grams) >= 2 * REPEATED_TOKENS and len(set(grams)) < (1 - REPEATED_SHARE) * len(grams)
+
+
+def search_loops_again(
+    translator: "Translator", sources: Sequence[Sequence[int]], request: Request, found: list[list[Hypothesis]]
+) -> None:
+    """Search the sources whose best output repeats itself again, with repetition blocked; `found` is changed."""
+    if not translator.has_weights or request.no_repeat or request.sampling is not None:
+        return
+    looping = [n for n, source in enumerate(sources) if repeats(found[n][0].tokens) and not repeats(source)]
+    if looping:
+        blocked = replace(request, no_repeat=BLOCKED)
+        again = translator.engine.search([sources[number] for number in looping], blocked)
+        for number, hypotheses in zip(looping, again, strict=True):
+            found[number] = hypotheses

@@ -1,0 +1,208 @@
+"""Fine-tuning on corrections, mixed with other pairs so that the model forgets nothing; measured before and after."""
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.api import train
+from regard.config.checked import check
+from regard.config.data import CorpusConfig, FilterConfig, PrepareConfig
+from regard.config.run import Config
+from regard.data.prepare import prepare
+from regard.data.prepared import Prepared, RawPair
+from regard.engines.engine import Progress, quiet
+from regard.errors import Failed, UserError
+from regard.evaluate.bleu import bleu
+from regard.evaluate.validator import translate_sources, validation_pairs
+from regard.files import whole_directory, write_bytes
+from regard.memory.pair import Pair, plain
+from regard.memory.store import Memory
+from regard.saved.saved_model import model_folder
+from regard.text.subwords import Subwords
+from regard.train.log import Observer
+from regard.translate.load import load
+from regard.translate.recall import memory_languages
+from regard.translate.sentences import one_line
+from regard.translate.translator import Options, Translator
+
+WORSE = 0.3  # BLEU that a tuned model may lose
+SHARE = 0.25  # of what is trained on that is corrections
+MOST_OTHERS = 20_000  # pairs that corrections are mixed with
+MOST_TESTED = 500  # pairs of the validation set that BLEU is measured on
+BATCH_TOKENS = 1024
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What tuning did: the share of corrections that are reproduced, and BLEU on a test text, before and after."""
+
+    model: str
+    corrections: int
+    others: int
+    """Pairs that the corrections were mixed with."""
+    reproduced_before: float
+    reproduced_after: float
+    bleu_before: float
+    bleu_after: float
+    signature: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def tune(
+    model: Path | str,
+    memory: Memory,
+    out: Path | str,
+    *,
+    data: Path | str | None = None,
+    texts: Sequence[str] | None = None,
+    test: Sequence[tuple[str, str]] | None = None,
+    target: str | None = None,
+    steps: int = 200,
+    rate: float = 1e-4,
+    worse: float = WORSE,
+    say: Say = lambda _: None,
+    progress: Progress = quiet,
+    observer: Observer | None = None,
+) -> Tuned:
+    """Fine-tune a model on what was corrected since the last tuning, and write it to `out`/model.
+
+    The corrections are mixed with the pairs of `data`, prepared data that the model was trained on; or with the model's
+    own translations of `texts`. `test` are pairs to measure BLEU on; by default the validation set of `data`. A model
+    that loses more than `worse` BLEU is not written, and the corrections stay to be learned.
+    """
+    out = Path(out)
+    folder = model_folder(model)
+    translator = load(folder)
+    languages = memory_languages(translator, Options(target=target))
+    corrections = memory.corrections(languages)
+    if not corrections:
+        raise UserError(f"{memory.path}: has no {'-'.join(languages)} corrections since the last tuning; correct first")
+    tag = f"<2{languages[1]}>" if translator.source_subwords.tags else None
+    prepared = None if data is None else Prepared.open(Path(data))
+    tested = _tested(prepared, test, tag)
+    others = _others(translator, prepared, texts, tag, progress)
+    say(f"{len(corrections):,} corrections, mixed with {len(others):,} other pairs")
+    before = _measured(translator, corrections, tested, tag)
+    mixed = _mix(out, folder, translator, corrections, others, tag, languages)
+    made = train(_config(steps, rate), mixed, out / "run", start=folder, fresh=True, observer=observer)
+    after = _measured(load(made), corrections, tested, tag)
+    told = Tuned(str(out / "model"), len(corrections), len(others), before[0], after[0], before[1], after[1], before[2])
+    if after[1] < before[1] - worse:
+        raise Failed(
+            f"{out}: the tuned model has {after[1]:.2f} BLEU, {before[1] - after[1]:.2f} less than before, and is not "
+            f"kept; train more gently (--rate {rate / 3:.0e}), or allow it with --worse {before[1] - after[1] + 1:.0f}"
+        )
+    with whole_directory(out / "model", replace=True) as temporary:
+        shutil.copytree(made, temporary, dirs_exist_ok=True)
+    memory.set_tuned(languages, max(pair.id for pair in corrections))
+    return told
+
+
+def _config(steps: int, rate: float) -> Config:
+    settings = {
+        "steps": steps,
+        "batch_tokens": BATCH_TOKENS,
+        "schedule": "constant",
+        "peak_rate": rate,
+        "warmup": max(1, steps // 10),
+        "average_last": 1,
+        "keep_last": 1,
+        "checkpoint_every": steps,
+        "log_every": max(1, steps // 10),
+    }
+    return check(Config, {"train": settings}, "the settings of tuning")
+
+
+def _tested(data: Prepared | None, test: Sequence[tuple[str, str]] | None, tag: str | None) -> list[RawPair]:
+    """Return the pairs to measure BLEU on."""
+    if test is not None:
+        return [RawPair(source, target, tag) for source, target in test]
+    if data is None or data.valid is None or not len(data.valid):
+        raise UserError("there is no test text; give --source and --reference, or --data with a validation set")
+    own = [pair for pair in validation_pairs(data) if pair.tag == tag]
+    return own[:: max(1, -(-len(own) // MOST_TESTED))]
+
+
+def _others(
+    translator: Translator, data: Prepared | None, texts: Sequence[str] | None, tag: str | None, progress: Progress
+) -> list[RawPair]:
+    """Return other pairs: a sample of the training data, or the model's own translations."""
+    if data is not None:
+        return _sample(data)
+    if not texts:
+        raise UserError("corrections alone would make the model forget; give --data, or --text to translate by itself")
+    some = [text for text in texts if text.strip()][:MOST_OTHERS]
+    found = translator.window(some, Options(target=tag), progress)
+    return [RawPair(one_line(one.source), one_line(one.text), tag) for one in found if not one.warnings]
+
+
+def _sample(data: Prepared) -> list[RawPair]:
+    """Return some pairs of the training data as text, spread evenly."""
+    source, target = data.source_subwords, data.target_subwords
+    assert isinstance(target, Subwords), "a model that translates has subwords"
+    tags = {number: name for name in source.tags for number in [source.tag(name)]}
+    total = sum(map(len, data.train))
+    found = []
+    for split in data.train:
+        count = max(1, round(MOST_OTHERS * len(split) / total)) if total > MOST_OTHERS else len(split)
+        for index in np.linspace(0, len(split) - 1, min(count, len(split))).astype(int).tolist():
+            read, written = (ids.tolist() for ids in split.pair(index))
+            tag = tags.get(read[0]) if read else None
+            found.append(RawPair(source.decode(read), target.decode(written), tag))
+    return found
+
+
+def _measured(
+    translator: Translator, corrections: Sequence[Pair], tested: Sequence[RawPair], tag: str | None
+) -> tuple[float, float, str]:
+    """Return the share of corrections that a model reproduces, and its BLEU with the signature."""
+    made = translate_sources(translator, [RawPair(pair.source, pair.target, tag) for pair in corrections])
+    same = [plain(one) == plain(pair.target) for one, pair in zip(made, corrections, strict=True)]
+    score = bleu(translate_sources(translator, tested), [[pair.target for pair in tested]])
+    return sum(same) / len(same), score.value, score.signature
+
+
+def _mix(
+    out: Path,
+    folder: Path,
+    translator: Translator,
+    corrections: Sequence[Pair],
+    others: Sequence[RawPair],
+    tag: str | None,
+    languages: tuple[str, str],
+) -> Path:
+    """Prepare corrections and other pairs as training data, and return its folder."""
+    out.mkdir(parents=True, exist_ok=True)
+    own = [RawPair(pair.source, pair.target, tag) for pair in corrections]
+    weight = max(1.0, SHARE / (1 - SHARE) * len(others) / len(own))
+    corpora = [_corpus(out / "corrections.tsv", own, tag, weight)]
+    for number, one in enumerate(dict.fromkeys(pair.tag for pair in others)):
+        some = [pair for pair in others if pair.tag == one]
+        corpora.append(_corpus(out / f"others-{number}.tsv", some, one, 1.0))
+    config = PrepareConfig(
+        subwords_from=str(folder),
+        form=translator.form,
+        source_language=languages[0],
+        target_language=languages[1],
+        filters=FilterConfig(max_ratio=None, identical=True, duplicates=True),
+    )
+    shutil.rmtree(out / "data", ignore_errors=True)
+    prepare(corpora, [], out / "data", config, cores=1)
+    return out / "data"
+
+
+def _corpus(path: Path, pairs: Sequence[RawPair], tag: str | None, weight: float) -> CorpusConfig:
+    lines = (f"{_line(pair.source)}\t{_line(pair.target)}\n" for pair in pairs)
+    write_bytes(path, "".join(lines).encode())
+    return CorpusConfig(files=(str(path),), tag=tag, weight=weight)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,64 @@
+"""The commands of the paper's tables as a person types them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.support.command import regard
+from typer.testing import CliRunner
+
+from regard.cli.main import app
+from regard.errors import UserError
+
+LINEAGE = """
+models = ["tiny", "gru"]
+
+[set]
+model = { d_model = 16 }
+train = { steps = 2, batch_tokens = 150, warmup = 4, checkpoint_every = 1, log_every = 1, average_last = 1 }
+"""
+
+
+def test_published_tables() -> None:
+    assert "| Transformer big" in regard("paper", "table2")
+    assert json.loads(regard("paper", "table4", "--json"))["published"][0]["f1"] == 88.3
+
+
+def test_table3_and_table2(digits: Path, table_file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    common = ["paper", "table3", str(table_file), "--scale", "tiny", "--data", str(digits), "--out", str(out)]
+    done = CliRunner().invoke(app, [*common, "--rows", "base"], catch_exceptions=False)
+    assert done.exit_code == 0 and "base-seed2, 2 of 2, about 0 min left" in done.stderr
+    assert "| base " in done.stdout and "not judged: A-1 was not run" in done.stdout
+    report = json.loads(regard(*common, "--rows", "A,D-drop0", "--seeds", "1", "--json"))
+    assert [len(row["runs"]) for row in report["rows"]] == [2, 1, 1]
+    assert report["findings"][0].keys() >= {"group", "verdict", "difference", "interval"}
+    ours = json.loads(regard("paper", "table2", str(out / "base-seed1"), "--json"))["ours"]
+    assert ours[0]["steps"] == 8 and ours[0]["flops"] > 0
+
+
+def test_lineage(digits: Path, tmp_path: Path) -> None:
+    (tmp_path / "some.toml").write_text(LINEAGE)
+    (tmp_path / "a").write_text("en 12\nko 34\n", encoding="utf-8")
+    (tmp_path / "b").write_text("one two\n삼 사\n", encoding="utf-8")
+    common = ["paper", "lineage", str(tmp_path / "some.toml"), "--data", str(digits), "--out", str(tmp_path / "out")]
+    report = json.loads(regard(*common, "--test", str(tmp_path / "a"), str(tmp_path / "b"), "--json"))
+    assert report["measured_on"] == "a" and report["models"].keys() == {"tiny", "gru"}
+    assert report["models"]["gru"]["same_steps"]["step"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["table3", "--data", "nowhere", "--out", "x"], "nowhere: not prepared data"),
+        (["table3", "none.toml", "--data", "nowhere", "--out", "x"], "none.toml: no such file"),
+        (["table3", "--seeds", "1,x", "--data", "nowhere", "--out", "x"], "--seeds 1,x: a seed is a whole number"),
+        (["lineage", "--data", "nowhere", "--out", "x"], "nowhere: not prepared data"),
+        (["table2", "nowhere"], "nowhere: not the folder of a finished training run"),
+        (["table2", "--source", "a"], "--source and --reference go together"),
+        (["table4", "nothing.json"], "nothing.json: no such file"),
+    ],
+)
+def test_mistakes(arguments: list[str], sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        CliRunner().invoke(app, ["paper", *arguments], catch_exceptions=False)

@@ -1,0 +1,230 @@
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from regard.errors import Failed, UserError
+from regard.memory.exchange import import_file, tmx, tsv
+from regard.memory.pair import LONGEST_TEXT, Pair
+from regard.memory.store import Memory
+
+TEXTS = ["고양이가 밥을 먹는다.", "שלום 👩\u200d👧", "cafe\u0301 au lait", "<b> & \"quoted\" 'text'", "two\nlines"]
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Memory:
+    return Memory(tmp_path / "work.db", create=True)
+
+
+def test_what_was_added_last_is_the_answer(memory: Memory) -> None:
+    first = memory.add(Pair("en", "de", "Good  morning.", "Guten Tag.", author="anna"))
+    assert (first.id, first.author, first.origin, len(first.time)) == (1, "anna", "added", 20)
+    memory.add(Pair("en-US", "de", "Good morning.", "Guten Morgen."))
+    memory.add(Pair("en", "fr", "Good morning.", "Bonjour."))
+    found = memory.exact("en", "de", ["Good morning.", " Good\nmorning. ", "good morning."])
+    assert {text: pair.target for text, pair in found.items()} == {
+        "Good morning.": "Guten Morgen.",
+        " Good\nmorning. ": "Guten Morgen.",
+    }
+    memory.add(Pair("en", "de", "Good morning.", "Guten Tag."))
+    assert memory.exact("en", "de", ["Good morning."])["Good morning."].target == "Guten Tag."
+    assert len(memory) == 3, "only the same pair is replaced"
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_any_script_is_found_again(memory: Memory, text: str) -> None:
+    memory.add(Pair("ko", "en", text, "x"))
+    assert memory.exact("ko", "en", [text])[text].source == text
+    (match,) = memory.matches("ko", "en", f"{text}!")
+    assert match.pair.source == text
+    assert 60 <= match.percent < 100
+
+
+def test_matches_are_levenshtein_s_best_first(memory: Memory) -> None:
+    for source in ("I see the red house.", "I see the red houses.", "We hear a blue bird.", "I see the red horse."):
+        memory.add(Pair("en", "de", source, source.upper()))
+    found = memory.matches("en", "de", "I see the red house.")
+    assert [(match.pair.source, match.percent) for match in found] == [
+        ("I see the red house.", 100),
+        ("I see the red horse.", 95),
+        ("I see the red houses.", 95),
+    ]
+    assert memory.matches("en", "de", "I see the red house.", least=96)[0].percent == 100
+    assert memory.matches("en", "ko", "I see the red house.") == []
+    assert memory.matches("en", "de", "") == []
+
+
+def test_removed_is_removed_from_the_index(memory: Memory) -> None:
+    kept = memory.add(Pair("en", "de", "a red house", "x"))
+    gone = memory.add(Pair("en", "de", "a red house here", "y"))
+    assert memory.remove([gone.id, 99]) == 1
+    assert [match.pair.id for match in memory.matches("en", "de", "a red house here", least=50)] == [kept.id]
+    memory.remove([kept.id])
+    assert memory.matches("en", "de", "a red house") == []
+    assert memory.add(Pair("en", "de", "new", "z")).id == 3, "numbers are not used again"
+
+
+def test_tmx_and_tsv_hold_everything(memory: Memory, tmp_path: Path) -> None:
+    for number, text in enumerate(TEXTS):
+        memory.add(Pair("en", "ko", text, f"{text} {number}", "correction", "a & b"))
+    first, second = tmp_path / "all.tmx", tmp_path / "all.tsv"
+    first.write_text("".join(tmx(memory.entries(), "1")), encoding="utf-8")
+    second.write_text("".join(tsv(memory.entries())), encoding="utf-8")
+    other = Memory(tmp_path / "other.db", create=True)
+    assert import_file(other, first) == (5, 5)
+    assert import_file(other, first) == (5, 0)
+    mine = [(pair.source, pair.target, pair.author, pair.time) for pair in memory.entries()]
+    assert [(pair.source, pair.target, pair.author, pair.time) for pair in other.entries()] == mine
+    third = Memory(tmp_path / "third.db", create=True)
+    assert import_file(third, second) == (5, 5)
+    assert [pair.source for pair in third.entries()] == [text.replace("\n", " ") for text in TEXTS]
+    assert {(pair.origin, pair.author) for pair in third.entries()} == {("correction", "a & b")}
+
+
+def test_tmx_of_other_programs(memory: Memory, tmp_path: Path) -> None:
+    file = tmp_path / "old.tmx"
+    file.write_text(
+        '<?xml version="1.0"?><!DOCTYPE tmx SYSTEM "tmx14.dtd"><tmx version="1.4"><header srclang="EN-us"/><body>'
+        '<tu changeid="bob" changedate="20200131T101112Z"><tuv xml:lang="de-DE"><seg>Ein <bpt i="1">&lt;b></bpt>Hund'
+        '<ept i="1">&lt;/b></ept></seg></tuv><tuv xml:lang="en-US"><seg>A <hi>dog</hi></seg></tuv>'
+        '<tuv lang="fr"><seg>Un chien</seg></tuv></tu><tu><tuv xml:lang="en"><seg>alone</seg></tuv></tu></body></tmx>',
+        encoding="utf-8",
+    )
+    assert import_file(memory, file, target="de") == (1, 1)
+    (pair,) = memory.entries()
+    assert pair == Pair("en-US", "de-DE", "A dog", "Ein Hund", "import old.tmx", "bob", "2020-01-31T10:11:12Z", 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.tsv", "a\n", "line 1: is not a text and its translation"),
+        ("a.tsv", "a\tb\n", "say them with --from and --to"),
+        ("a.tsv", "a\tb\txx!\tde\to\t\t\n", "line 1: 'xx!' is not a language"),
+        ("a.tmx", "<tmx/>", "is not TMX"),
+        ("a.tmx", "<tmx>", "well-formed"),
+    ],
+)
+def test_bad_files_are_told(memory: Memory, tmp_path: Path, name: str, content: str, said: str) -> None:
+    file = tmp_path / name
+    file.write_text(content, encoding="utf-8")
+    with pytest.raises(UserError, match=said):
+        import_file(memory, file)
+    assert len(memory) == 0
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        Pair("en", "de", " ", "x"),
+        Pair("en", "de", "x", "x" * (LONGEST_TEXT + 1)),
+        Pair("e!", "de", "x", "y"),
+        Pair("en", "de", "x\0", "y"),
+        Pair("en", "de", "x", "\ud800"),
+        Pair("en", "de", "x", "y", author="z" * 101),
+    ],
+)
+def test_what_no_memory_holds_is_refused(memory: Memory, pair: Pair) -> None:
+    with pytest.raises(UserError):
+        memory.add(pair)
+
+
+def test_other_files_are_told(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no such memory; make one"):
+        Memory(tmp_path / "absent.db")
+    text, other, cut = tmp_path / "text.db", tmp_path / "other.db", tmp_path / "cut.db"
+    text.write_text("no database, but a text that is long enough to be read as one" * 100)
+    with pytest.raises(UserError, match="is damaged or not a memory"):
+        Memory(text)
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE a (b)")
+    with pytest.raises(UserError, match="not a memory of regard"):
+        Memory(other)
+    with pytest.raises(UserError, match="is not a file"):
+        Memory(tmp_path)
+    whole = Memory(cut, create=True)
+    for portion in whole.update(Pair("en", "de", f"text {n}", "x" * 200) for n in range(500)):
+        assert portion == 500
+    whole.database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    whole.close()
+    content = bytearray(cut.read_bytes())
+    content[len(content) // 2 : len(content) // 2 + 4096] = b"\xff" * 4096
+    cut.write_bytes(content)
+    with pytest.raises(UserError, match="damaged"):
+        Memory(cut)
+
+
+WRITER = """
+import sys
+from regard.memory.pair import Pair
+from regard.memory.store import Memory
+memory = Memory(sys.argv[1], create=True)
+for number in range(10_000):
+    memory.add(Pair("en", "de", f"{sys.argv[2]} {number}", f"{number}"))
+    print(number, flush=True)
+"""
+
+
+def test_a_killed_writer_loses_nothing_that_was_stored(tmp_path: Path) -> None:
+    place = tmp_path / "work.db"
+    Memory(place, create=True).close()
+    command = [sys.executable, "-c", WRITER, str(place)]
+    writers = [subprocess.Popen([*command, name], stdout=subprocess.PIPE) for name in ("a", "b")]
+    stored = {}
+    reader = Memory(place)
+    for name, writer in zip("ab", writers, strict=True):
+        with writer:
+            assert writer.stdout is not None
+            stored[name] = max(int(writer.stdout.readline()) for _ in range(20))
+            writer.send_signal(signal.SIGKILL)
+    found = {pair.source for pair in reader.entries()}
+    for name, last in stored.items():
+        assert {f"{name} {number}" for number in range(last + 1)} <= found
+    reader.database.check()
+    assert len(reader.matches("en", "de", "a 1", least=100)) == 1
+
+
+def test_readers_see_whole_changes_while_others_write(memory: Memory) -> None:
+    stop: list[bool] = []
+    seen: list[int] = []
+
+    def read() -> None:
+        other = Memory(memory.path)
+        while not stop:
+            seen.append(len(other) % 10)
+
+    thread = Thread(target=read)
+    thread.start()
+    for portion in range(20):
+        assert list(memory.update(Pair("en", "de", f"{portion} {n}", "x") for n in range(10))) == [10]
+    time.sleep(0.02)
+    stop.append(True)
+    thread.join()
+    assert set(seen) == {0}
+
+
+def test_a_full_disk_stores_nothing_and_says_so(memory: Memory) -> None:
+    memory.add(Pair("en", "de", "kept", "x"))
+    (pages,) = memory.database.connection.execute("PRAGMA page_count").fetchone()
+    memory.database.connection.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(Failed, match="full; nothing of it was stored; make room"):
+        list(memory.update(Pair("en", "de", f"text {n}", "x" * 5000) for n in range(50)))
+    assert [pair.source for pair in memory.entries()] == ["kept"]
+
+
+def test_corrections_since_the_last_tuning(memory: Memory) -> None:
+    memory.add(Pair("en", "de", "a", "1", "correction"))
+    memory.add(Pair("en", "de", "a", "2", "suggestion"))
+    memory.add(Pair("en", "de", "b", "3", "import old.tmx"))
+    memory.add(Pair("de", "en", "c", "4"))
+    assert [pair.target for pair in memory.corrections(("en", "de"))] == ["2"]
+    memory.set_tuned(("en", "de"), 2)
+    assert memory.corrections(("en", "de")) == []
+    assert len(memory.corrections(("de", "en"))) == 1
+    memory.add(Pair("en", "de", "a", "1", "correction"))
+    assert [pair.target for pair in memory.corrections(("en", "de"))] == ["1"]

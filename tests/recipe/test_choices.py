@@ -1,0 +1,86 @@
+"""What is chosen for an amount of data and a time is sensible, and stays what was asked for."""
+
+from typing import Any
+
+import pytest
+
+from regard.config.presets import preset
+from regard.errors import UserError
+from regard.recipe.choices import Amount, Plan, plan
+from regard.recipe.durations import seconds, shown
+
+TOKENS = 25  # of an everyday pair, both sides
+SPEEDS = {"tiny": 12_000.0, "small": 5_000.0, "base": 600.0}  # two free cores
+
+
+def chosen(pairs: int, minutes: float, faster: float = 1.0, **changes: Any) -> Plan:
+    amount = Amount(pairs, pairs * TOKENS, 60, min(500, pairs // 10))
+    return plan(amount, 60 * minutes, lambda name, _: faster * SPEEDS[name], given=None, changes=changes)
+
+
+@pytest.mark.parametrize("pairs", [500, 5_000, 50_000, 500_000, 5_000_000])
+@pytest.mark.parametrize("minutes", [5, 30, 600])
+def test_every_amount_gives_a_run_that_fits(pairs: int, minutes: float) -> None:
+    made = chosen(pairs, minutes)
+    train = preset(made.preset, **made.settings).train
+    tokens = train.steps * 2 * train.batch_tokens * 0.8
+    assert tokens <= 1.05 * SPEEDS[made.preset] * 0.65 * 60 * minutes or train.steps == 60, (
+        "the steps fit into the time"
+    )
+    assert tokens / (pairs * TOKENS) <= 160, "no more passes than help"
+    assert train.steps >= 60 and train.warmup < train.steps and 512 <= train.batch_tokens <= 4096
+    assert 5 <= train.steps / train.checkpoint_every <= 12 and train.bleu and train.best == "bleu"
+    assert train.max_minutes is not None and train.max_minutes < minutes
+    assert set(made.reasons) == {"model", "dropout", "steps", "learning rate", "validation"}
+
+
+def test_more_data_gets_larger_models_and_less_dropout() -> None:
+    plans = [chosen(pairs, 600) for pairs in (500, 5_000, 50_000, 500_000)]
+    models = [preset(one.preset, **one.settings).model for one in plans]
+    assert [model.d_model for model in models] == [128, 128, 256, 256]
+    assert [model.encoder_layers for model in models] == [2, 3, 3, 3]
+    assert [model.dropout for model in models] == [0.4, 0.3, 0.2, 0.1]
+    assert chosen(5_000_000, 60 * 24 * 30, faster=100).preset == "base"
+
+
+def test_little_time_gets_a_smaller_model_and_says_so() -> None:
+    made = chosen(500_000, 5)
+    assert made.preset == "tiny" and "needs more time" in made.reasons["model"]
+    assert "the time allows" in made.reasons["steps"]
+    assert "overfit" in chosen(500, 60).reasons["steps"]
+
+
+def test_a_preset_that_was_asked_for_keeps_its_model() -> None:
+    amount = Amount(5_000, 125_000, 60, 250)
+    made = plan(amount, 600, lambda *_: 5000.0, given="small", changes={})
+    assert made.preset == "small" and made.settings["model"] == {} and "asked for" in made.reasons["model"]
+
+
+def test_the_batch_has_room_for_the_longest_text() -> None:
+    amount = Amount(500, 500_000, 3000, 50)
+    made = plan(amount, 600, lambda *_: 5000.0, given=None, changes={})
+    assert made.settings["train"]["batch_tokens"] > 3000
+
+
+def test_without_a_validation_set_nothing_asks_for_one() -> None:
+    made = plan(Amount(10, 250, 60, 0), 60, lambda *_: 5000.0, given=None, changes={})
+    train = preset(made.preset, **made.settings).train
+    assert not train.bleu and train.patience is None and train.best == "loss"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("90s", 90), ("30m", 1800), ("1.5h", 5400), ("1h 30m", 5400), ("2 days", 172_800), ("5 min", 300)],
+)
+def test_durations(text: str, expected: float) -> None:
+    assert seconds(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "30", "m", "30x", "half an hour", "-5m", "1s", "5m or so"])
+def test_no_durations(text: str) -> None:
+    with pytest.raises(UserError, match="90s, 30m|at least 10s"):
+        seconds(text)
+
+
+def test_shown() -> None:
+    assert [shown(value) for value in (45, 720, 12_600)] == ["45 s", "12 min", "3.5 h"]

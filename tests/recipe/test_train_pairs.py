@@ -1,0 +1,158 @@
+"""From pairs of texts to a measured model in one call and one command."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.command import regard
+
+import regard as library
+from regard.config.presets import read
+from regard.data.prepared import Prepared, RawPair, held_out_texts, valid_texts
+from regard.errors import UserError
+from regard.recipe.outcome import advice
+from regard.recipe.train_pairs import begin
+from regard.train.log import records
+
+WORDS = ["영", "하나", "둘", "셋", "넷", "다섯", "여섯", "일곱", "여덟", "아홉"]
+SMALL = {
+    "model": {"d_model": 16, "d_ff": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1},
+    "train": {"steps": 12, "checkpoint_every": 4, "log_every": 2, "warmup": 2},
+    "decode": {"beam": 1},
+}
+SETS = [
+    word for name, keys in SMALL.items() for key, value in keys.items() for word in ("--set", f"{name}.{key}={value}")
+]
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """240 numbers in words, most of them twice with two translations, and a few hard texts."""
+    folder = tmp_path_factory.mktemp("pairs")
+    lines = [
+        (f"number {n}", " ".join(WORDS[int(sign)] for sign in str(n)) + end) for n in range(120) for end in ("", "!")
+    ]
+    lines += [("שלום 7", "안녕 일곱"), ("e\u0301te\u0301 👩‍👩‍👧", "여름 👩‍👩‍👧")]
+    files = folder / "a.en", folder / "a.ko"
+    for side, file in enumerate(files):
+        file.write_text("".join(f"{line[side]}\n" for line in lines), encoding="utf-8")
+    return files
+
+
+@pytest.fixture(scope="module")
+def outcome(pairs: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return library.train_pairs(pairs, tmp_path_factory.mktemp("runs") / "x", time="60s", changes=SMALL, cores=1)
+
+
+def test_a_run_from_python(outcome: Any, pairs: tuple[Path, Path]) -> None:
+    run = outcome.model.parent
+    data = Prepared.open(run / "data")
+    assert outcome.tested == len(held_out_texts(run / "data")) >= 24 and data.languages == ("en", "ko")
+    assert outcome.pairs + outcome.tested + len(valid_texts(run / "data")) == 242
+    assert len(outcome.examples) == 10 and all(one.source and one.reference for one in outcome.examples)
+    assert outcome.bleu.signature.startswith("nrefs:1") and 0 <= outcome.chrf.value <= 100
+    assert outcome.advice and outcome.minutes > 0 and outcome.final in ("mean", "best", "last")
+    config = read(run / "run.toml")
+    assert config.train.steps == 12 and config.train.bleu and config.model.vocabulary == data.source_subwords.size
+    assert library.load(outcome.model).translate("number 7") is not None
+    assert json.loads(json.dumps(outcome.as_dict()))["plan"]["preset"] == "tiny"
+
+
+def test_no_source_is_in_two_splits(outcome: Any, pairs: tuple[Path, Path]) -> None:
+    folder = outcome.model.parent / "data"
+    test, valid = ({pair.source for pair in texts(folder)} for texts in (held_out_texts, valid_texts))
+    assert not test & valid
+    data = Prepared.open(folder)
+    trained = {
+        data.source_subwords.decode(data.train[0].pair(at)[0].tolist()).strip() for at in range(len(data.train[0]))
+    }
+    assert not trained & (test | valid) and len(trained | test | valid) == 122
+    both = [pair.target.endswith("!") for pair in held_out_texts(folder) if pair.source.startswith("number")]
+    assert both.count(True) == both.count(False), "all translations of a sentence go together"
+
+
+def test_the_same_call_resumes_and_another_is_refused(outcome: Any, pairs: tuple[Path, Path], tmp_path: Path) -> None:
+    run = outcome.model.parent
+    lines = len(list(records(run / "log.jsonl")))
+    again = library.train_pairs(pairs, run, time=60, changes=SMALL)
+    assert again.bleu == outcome.bleu and len(list(records(run / "log.jsonl"))) <= lines + 3
+    with pytest.raises(UserError, match="begun with 1 minutes of time and can't change it"):
+        library.train_pairs(pairs, run, time="2m", changes=SMALL)
+    other = tmp_path / "other.tsv"
+    other.write_text("a\tb\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"was made of .*a\.en .*--fresh"):
+        library.train_pairs([other], run, changes=SMALL)
+
+
+def test_the_command(pairs: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    tsv = tmp_path / "pairs.tsv"
+    both = zip(*(file.read_text(encoding="utf-8").splitlines() for file in pairs), strict=True)
+    tsv.write_text("".join("\t".join(pair) + "\n" for pair in both), encoding="utf-8")
+    common = [
+        "train",
+        "--train",
+        str(tsv),
+        "--from-language",
+        "en",
+        "--to-language",
+        "ko",
+        "--out",
+        str(tmp_path / "x"),
+    ]
+    text = regard(*common, "--time", "60s", *SETS)
+    assert "which training never saw" in text and "BLEU" in text and "chrF" in text and "what would help" in text
+    assert text.count("  source     ") == 10
+    figures = json.loads(regard(*common, *SETS, "--json"))
+    assert figures["tested"] >= 24 and figures["plan"]["reasons"]["steps"] and figures["bleu_signature"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--time", "5m", "--preset", "tiny"], "--time goes with --train"),
+        (["--from-language", "en", "--preset", "tiny"], "--from-language goes with --train"),
+        (["--train", "a.en", "--from", "runs/x/model"], "--from has no place"),
+        (["--train", "a.en", "--data", "d"], "--data has no place"),
+        (["--train", "a.en"], "say where the run is kept"),
+        (["--train", "a.en", "--out", "x", "--time", "soon"], "'soon' is not a time"),
+        (["--train", "none.en", "none.ko", "--out", "x"], "none.en: no such file"),
+    ],
+)
+def test_mistakes(arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.en").write_text("a\tb\n")
+    with pytest.raises(UserError, match=message):
+        regard("train", *arguments)
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_folder_that_was_not_a_run_is_left_alone(pairs: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("dear")
+    with pytest.raises(UserError, match="not a run"):
+        begin([], [], tmp_path / "mine", {}, changes={})
+
+
+@pytest.mark.parametrize(
+    ("losses", "trained", "dropped", "first"),
+    [
+        ([5.0, 4.0, 3.5, 3.2, 3.0, 2.8], 2.7, {}, "more time"),
+        ([5.0, 4.0, 3.9, 3.9, 3.9, 3.9], 1.0, {}, "more pairs"),
+        ([5.0, 4.0, 3.9, 3.9, 3.9, 3.9], 3.8, {"length ratio": 100}, "cleaner pairs"),
+        ([5.0, 4.0, 3.9, 3.9, 3.9, 3.9], 3.8, {}, "more pairs"),
+    ],
+)
+def test_advice(outcome: Any, losses: list[float], trained: float, dropped: dict[str, int], first: str) -> None:
+    data = Prepared.open(outcome.model.parent / "data")
+    split = data.report.train[0]
+    data.report = data.report.model_copy(update={"train": (split.model_copy(update={"dropped": dropped}),)})
+    log: list[dict[str, Any]] = [{"event": "validation", "nll": loss} for loss in losses]
+    log.append({"event": "train", "nll": trained, "tokens": 1, "seconds": 1.0})
+    assert advice(log, data, outcome.plan)[0].startswith(first)
+
+
+def test_held_out_texts_of_older_data(tmp_path: Path) -> None:
+    assert held_out_texts(tmp_path) == []
+    (tmp_path / "test.jsonl").write_text('{"source": "a", "target": "b", "tag": null}\n')
+    assert held_out_texts(tmp_path) == [RawPair("a", "b", None)]

@@ -1,0 +1,116 @@
+"""An attack with uploads from one address, within every default limit: few are taken, the others refused at once, the
+server stays awake, and what nobody waits for any longer stops."""
+
+import http.client
+import re
+import statistics
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.serve.running import MULTIPART, Answer, Process, ask, multipart, process
+from tests.serve.test_steady import until
+
+PARAGRAPH = "<p>The old woman sees <b>12 apples</b> &amp; a <i>bicycle</i>. 사과를 봅니다! שלום 👩\u200d👧</p>\n"
+ELSEWHERE = "127.0.0.2"  # who watches the server has an address of its own
+HEALTHY_SECONDS = 0.1
+
+
+def document(size: int) -> bytes:
+    page = PARAGRAPH.encode() * (size // len(PARAGRAPH.encode()))
+    return multipart({"source": "en", "target": "de"}, {"file": ("a.html", page)})
+
+
+def watched(port: int, path: str) -> tuple[float, bytes]:
+    """Seconds for an answer, and the answer."""
+    began = time.monotonic()
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60, source_address=(ELSEWHERE, 0))
+    connection.request("GET", path)
+    content = connection.getresponse().read()
+    connection.close()
+    return time.monotonic() - began, content
+
+
+def at_work(port: int) -> float:
+    found = re.search(rb"^regard_requests_at_work (\S+)$", watched(port, "/metrics")[1], re.MULTILINE)
+    assert found is not None
+    return float(found[1])
+
+
+def resident_megabytes(server: Process) -> float:
+    found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{server.popen.pid}/status").read_text())
+    assert found is not None
+    return int(found[1]) / 1024
+
+
+@contextmanager
+def uploads(server: Process, number: int, size: int) -> Iterator[list[Answer]]:
+    """Send documents at once; the answers that have come. Those that still wait are given up at the end."""
+    body, answers = document(size), []
+    clients = [http.client.HTTPConnection("127.0.0.1", server.port, timeout=300) for _ in range(number)]
+
+    def upload(client: http.client.HTTPConnection) -> None:
+        try:
+            client.request("POST", "/translate_file", body, {"Content-Type": MULTIPART})
+            response = client.getresponse()
+            answers.append(Answer(response.status, dict(response.getheaders()), response.read()))
+        except (OSError, http.client.HTTPException, AttributeError):  # it was given up
+            pass
+
+    with ThreadPoolExecutor(number) as threads:
+        for client in clients:
+            threads.submit(upload, client)
+        try:
+            yield answers
+        finally:
+            for client in clients:
+                if client.sock is not None:
+                    client.sock.shutdown(2)
+
+
+def attacked(server: Process, number: int, size: int) -> None:
+    before = resident_megabytes(server)
+    with uploads(server, number, size) as answers:
+        times = []
+        began = time.monotonic()
+        while len(answers) < number - 2 and time.monotonic() < began + 30:
+            times.append(watched(server.port, "/health")[0])
+        refused = [answer for answer in answers if answer.status == 429]
+        assert len(refused) >= number - 2
+        assert all(int(answer.headers["retry-after"]) >= 1 for answer in refused)
+        while time.monotonic() < began + 3:
+            times.append(watched(server.port, "/health")[0])
+            time.sleep(0.02)
+        assert at_work(server.port) <= 2
+        assert resident_megabytes(server) - before < 200
+        assert statistics.quantiles(times, n=20)[-1] < HEALTHY_SECONDS, "the 95th percentile"
+    gone = time.monotonic()
+    until(lambda: at_work(server.port) == 0)
+    assert time.monotonic() - gone < 10
+    idle = server.cpu_seconds()
+    time.sleep(0.5)
+    assert server.cpu_seconds() - idle < 0.25
+
+
+def started(server: Process) -> None:
+    """Have everything loaded that is loaded late."""
+    answer = ask(server.port, "POST", "/translate_file", document(1000), **{"Content-Type": MULTIPART})
+    assert answer.status == 200
+
+
+def test_uploads(folders: dict[str, str], tmp_path: Path) -> None:
+    with process(tmp_path / "log", "--model", folders["en-de"], "--port", "0") as server:
+        started(server)
+        attacked(server, 24, 200_000)
+        started(server)
+
+
+@pytest.mark.slow
+def test_a_hundred_large_uploads(folders: dict[str, str], tmp_path: Path) -> None:
+    with process(tmp_path / "log", "--model", folders["en-de"], "--port", "0") as server:
+        started(server)
+        attacked(server, 100, 1_000_000)
+        started(server)

@@ -1,0 +1,50 @@
+"""Steps of training, alone and with two processes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import torch
+
+from regard.config.run import Config
+from regard.data.batches import Batches, Step
+from regard.data.prepared import Prepared
+from regard.train.distributed import World
+from regard.train.log import records
+
+ALONE = World(0, 1, torch.device("cpu"))
+
+
+def steps(config: Config, data: Prepared, count: int, group: int = 1) -> list[Step]:
+    batches = Batches(data.train, batch_tokens=config.train.batch_tokens, seed=1)
+    return [step for step, _ in zip(batches.steps(group=group), range(count), strict=False)]
+
+
+CODE = """
+import json, sys
+from pathlib import Path
+from regard.config.run import Config
+from regard.data.prepared import Prepared
+from regard.train.loop import train
+train(Config.model_validate_json(sys.argv[1]), Prepared.open(Path(sys.argv[2])), Path(sys.argv[3]))
+"""
+
+
+def torchrun(
+    config: Config, digits: Path, out: Path, *, code: str = CODE, restarts: int = 0
+) -> subprocess.CompletedProcess[str]:
+    script = out.parent / f"{out.name}.py"
+    script.write_text(code)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command += ["--max-restarts", str(restarts), str(script), config.model_dump_json(), str(digits), str(out)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+
+
+def with_train(config: Config, **values: object) -> Config:
+    return config.model_copy(update={"train": config.train.model_copy(update=values)})
+
+
+def losses(run: Path) -> list[float]:
+    return [record["loss"] for record in records(run / "log.jsonl") if record["event"] in ("train", "validation")]

@@ -1,0 +1,47 @@
+import pytest
+
+from regard.errors import UserError
+from regard.translate.load import load
+from regard.translate.next_words import next_words
+from regard.translate.translator import Translator
+
+TEXT = "The book is on the table. I like it. She speaks 한국어 e\u0301 🙂."
+
+
+@pytest.fixture(scope="module")
+def translator() -> Translator:
+    return load("en-de")
+
+
+def test_each_word_follows_the_beginning_and_the_most_probable_comes_first(translator: Translator) -> None:
+    best = translator.translate(TEXT)
+    for place in range(3):
+        beginning = " ".join(best.split()[:place])
+        found = next_words(translator, TEXT, beginning)
+        assert [one.text.split()[: place + 1] for one in found] == [[*best.split()[:place], one.word] for one in found]
+        probabilities = [one.probability for one in found]
+        assert probabilities == sorted(probabilities, reverse=True) and 0 < sum(probabilities) <= 1
+        assert len({one.word for one in found}) == len(found) > 1
+        assert best.split()[place] == found[0].word
+
+
+def test_as_many_as_are_wanted(translator: Translator) -> None:
+    assert len(next_words(translator, TEXT, "", most=2)) == 2
+    assert next_words(translator, TEXT, "", most=2) == next_words(translator, TEXT, "", most=4)[:2]
+
+
+def test_earlier_sentences_stay_as_they_are_shown(translator: Translator) -> None:
+    """Whether the model wrote them, or a word of theirs was chosen."""
+    sentences = translator.window([TEXT])[0].sentences
+    first = sentences[0].outputs[0].text
+    for head in (first, f"{first.split()[0]} anders."):
+        for one in next_words(translator, TEXT, f"{head} "):
+            assert one.text.startswith(f"{head} {one.word}")
+            assert one.text.endswith(sentences[-1].outputs[0].text)
+
+
+@pytest.mark.parametrize("text", ["", " \n ", "\u200b "])
+def test_nothing_to_translate(translator: Translator, text: str) -> None:
+    if not any(sentence.outputs for sentence in translator.window([text])[0].sentences):
+        with pytest.raises(UserError, match="no word of it can be replaced"):
+            next_words(translator, text, "")

@@ -1,0 +1,110 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.support.saving import save_built
+
+from regard.config.run import Config
+from regard.errors import UserError
+from regard.memory.pair import Pair
+from regard.memory.store import Memory
+from regard.saved.folder import LoadedModel
+from regard.terms.glossary import Glossary, occurs
+from regard.translate.load import convert, load
+from regard.translate.translator import Options, Translator
+
+TEXTS = [
+    "The old woman sees 12 apples.",
+    "사과를 봅니다.",
+    "Nothing to see here.",
+    "",
+    "A woman and an apple! The woman again.",
+]
+TERMS = {"woman": "Weib", "apple": "Obst", "사과": "Äpfel 12"}
+
+
+@pytest.fixture
+def folder(saved: LoadedModel, tmp_path: Path) -> Path:
+    place = tmp_path / "model"
+    save_built(
+        place, saved.model, Config(model=saved.config, decode=saved.decode), saved.subwords, languages=("en", "de")
+    )
+    return place
+
+
+def test_every_term_is_placed_and_other_sentences_stay(translator: Translator) -> None:
+    plain = translator.window(TEXTS)
+    found = translator.window(TEXTS, Options(glossary=Glossary.of(TERMS)))
+    assert occurs("Weib", found[0].text)
+    assert occurs("Äpfel 12", found[1].text)
+    assert found[2] == plain[2]
+    assert found[3].text == ""
+    assert occurs("Weib", found[4].sentences[0].outputs[0].text)
+    assert occurs("Obst", found[4].sentences[0].outputs[0].text)
+    assert [(use.source, use.placed) for one in found for sentence in one.sentences for use in sentence.terms] == [
+        ("woman", True),
+        ("사과", True),
+        ("woman", True),
+        ("apple", True),
+        ("woman", True),
+    ]
+    assert not any(one.unplaced for one in found)
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_beams_and_n_best(translator: Translator, beam: int) -> None:
+    options = Options(beam=beam, n_best=beam, glossary=Glossary.of(TERMS))
+    (one,) = translator.window(TEXTS[:1], options)
+    assert occurs("Weib", one.text)
+    assert 1 <= one.options <= beam
+
+
+def test_a_fast_engine_leaves_only_lacking_sentences_to_the_reference(folder: Path) -> None:
+    fast, reference = load(folder), load(folder, engine="torch")
+    options = Options(glossary=Glossary.of(TERMS))
+    assert [one.text for one in fast.window(TEXTS, options)] == [one.text for one in reference.window(TEXTS, options)]
+
+
+def test_a_term_that_can_not_be_placed_is_reported(translator: Translator) -> None:
+    options = Options(glossary=Glossary.of({"woman": "Weib"}), banned=("Weib",))
+    (one,) = translator.window(TEXTS[:1], options)
+    assert [(use.source, use.targets, use.placed) for use in one.unplaced] == [("woman", ("Weib",), False)]
+    assert one.text == translator.window(TEXTS[:1], replace(options, glossary=None))[0].text
+
+
+def test_what_does_not_go_together_is_told(translator: Translator, folder: Path) -> None:
+    from regard.search.sampling import Sampling
+
+    with pytest.raises(UserError, match="drawn at random"):
+        translator.request(Options(glossary=Glossary.of(TERMS), sampling=Sampling()))
+    with pytest.raises(UserError, match="a glossary needs the model that was exported"):
+        convert(folder, alone=True).request(Options(glossary=Glossary.of(TERMS)))
+
+
+def test_a_hostile_glossary_costs_little(translator: Translator) -> None:
+    words = "abcdefghijklmnopqrst"
+    glossary = Glossary.of({letter: f"{letter * 30} {letter * 30}" for letter in words})
+    (one,) = translator.window([" ".join(words)], Options(glossary=glossary, beam=2))
+    assert len(one.sentences[0].terms) == len(words)
+    assert one.unplaced, "more terms than are required of one sentence are reported"
+
+
+def test_a_memory_answers(saved: LoadedModel, folder: Path, tmp_path: Path) -> None:
+    memory = Memory(tmp_path / "work.db", create=True)
+    with pytest.raises(UserError, match="does not say its own"):
+        Translator(replace(saved, languages=(None, None))).request(Options(memory=memory))
+    own = load(folder)
+    memory.add(Pair("en", "de", "사과를 봅니다.", "Ich sehe Äpfel. 👩\u200d👧"))
+    memory.add(Pair("en", "de", "One. Two.", "Eins, zwei."))
+    plain = own.window(TEXTS)
+    options = Options(memory=memory, fuzzy=True, alignment=True)
+    found = own.window([*TEXTS, " One. Two.\n", "One. 사과를 봅니다."], options)
+    assert found[1].text == "Ich sehe Äpfel. 👩\u200d👧"
+    assert found[1].sentences[0].memory is not None
+    assert found[1].confidence == 1.0
+    assert found[5].text == " Eins, zwei.\n"
+    assert found[6].text.endswith(" Ich sehe Äpfel. 👩\u200d👧")
+    assert [found[n].text for n in (0, 2, 3, 4)] == [plain[n].text for n in (0, 2, 3, 4)]
+    (near,) = own.window(["사과를 봅니다!"], options)
+    assert near.sentences[0].fuzzy is not None
+    assert near.sentences[0].fuzzy.percent == 87
