@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 from tests.serve.running import MULTIPART, Running, multipart, running
-from tests.serve.test_steady import until
+from tests.support.waiting import until
 
 ASKED = {"q": "The man.", "source": "en", "target": "de"}
 SPACE = b" " * (128 << 10)

@@ -16,7 +16,8 @@ import pytest
 import torch
 from tests.serve.api.test_look import once
 from tests.serve.running import Running, gated, running
-from tests.serve.test_steady import LINES, until
+from tests.serve.test_steady import LINES
+from tests.support.waiting import until
 
 from regard.look.page import VIEWER
 from regard.serve.assets import PAGE

@@ -11,7 +11,7 @@ import docx
 import pytest
 from tests.documents.test_hostile import GOOD
 from tests.serve.running import Answer, Running, gated, running
-from tests.serve.test_steady import until
+from tests.support.waiting import until
 
 from regard.documents.translate import READERS
 from regard.serve.api import documents

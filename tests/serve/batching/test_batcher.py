@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from tests.serve.running import Gated
 from tests.serve.test_cache import REQUEST, Echo
-from tests.serve.test_steady import until
+from tests.support.waiting import until
 
 from regard.serve.batching import batcher as module
 from regard.serve.batching.batcher import Batcher

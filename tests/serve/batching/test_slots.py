@@ -10,7 +10,7 @@ from tests.engines.native.conftest import Pair, pair_of  # noqa: F401
 from tests.engines.test_ctranslate2_engine import sources
 from tests.serve.running import Gated
 from tests.serve.test_cache import REQUEST, Echo
-from tests.serve.test_steady import until
+from tests.support.waiting import until
 
 from regard.config.decode import DecodeConfig
 from regard.engines.engine import Request

@@ -8,8 +8,8 @@ import pytest
 from tests.serve.running import MULTIPART, Answer, Gated, Running, gated, multipart, running
 from tests.serve.test_cache import REQUEST, Echo
 from tests.serve.test_middleware import raw, status
-from tests.serve.test_steady import until
 from tests.support.models import sentences
+from tests.support.waiting import until
 
 from regard.documents.formats import taken
 from regard.documents.segment import Translated, checkpoints, rebuild, segments

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.serve.running import MULTIPART, Answer, Process, ask, multipart, process
-from tests.serve.test_steady import until
+from tests.support.waiting import until
 
 PARAGRAPH = "<p>The old woman sees <b>12 apples</b> &amp; a <i>bicycle</i>. 사과를 봅니다! שלום 👩\u200d👧</p>\n"
 ELSEWHERE = "127.0.0.2"  # who watches the server has an address of its own
