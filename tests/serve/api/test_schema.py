@@ -104,6 +104,6 @@ def test_answers_are_as_described(api: BaseSchema, label: str, mode: GenerationM
     @TRIES
     @given(case=operation.as_strategy(generation_mode=mode))
     def answered(case: schemathesis.Case) -> None:
-        case.call_and_validate(excluded_checks=UNSAID.get(label, []))
+        case.call_and_validate(excluded_checks=UNSAID.get(label, []), timeout=60)
 
     answered()
