@@ -54,7 +54,7 @@ OPERATIONS = [
     "GET /metrics",
 ]
 TRIES = settings(
-    max_examples=40,
+    max_examples=20,
     deadline=None,
     derandomize=True,
     database=None,
