@@ -16,7 +16,8 @@ import pytest
 import torch
 from tests.serve.api.test_look import once
 from tests.serve.running import Running, gated, running
-from tests.serve.test_steady import LINES, until
+from tests.serve.test_steady import LINES
+from tests.support.waiting import until
 
 from regard.look.page import VIEWER
 from regard.serve.assets import PAGE
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright; pip install 'regard[dev]'")
 expect = playwright.expect
-expect.set_options(timeout=20_000)
+expect.set_options(timeout=60_000)
 
 TEXT = "The old woman sees 12 apples in the garden."
 GERMAN = "Das Mädchen zählt große Bücher im Schnee, und der junge Mann sucht sie am Bahnhof."
@@ -46,7 +47,7 @@ def open_page(browser: "Browser", served: Running) -> Iterator[Open]:
 
     def opened(query: str = "?source=en&target=de", server: Running = served, **settings: Any) -> "Page":
         context = browser.new_context(**{"locale": "en", "viewport": {"width": 1280, "height": 900}, **settings})
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(60_000)
         contexts.append(context)
         shown = context.new_page()
         shown.on("pageerror", lambda error: trouble.append(str(error)))

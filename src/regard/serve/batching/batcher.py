@@ -310,11 +310,11 @@ class Batcher:
             self._dismiss(job)
 
     def _dismiss(self, job: Job) -> None:
-        """End a job that waits."""
+        """Drop the waiting sources of a job; it ends now, or with its batches that are being searched."""
         if not self.closed:
             self._count(-sum(map(job.tokens, job.waiting)))
         self.metrics.dropped.inc(len(job.waiting))
-        job.end(gone())
+        job.drop(gone())
 
     def _count(self, tokens: int) -> None:
         self.tokens += tokens
