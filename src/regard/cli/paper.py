@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from regard.paper.table3.plan import Table3
     from regard.train.log import Observer
 
-Data = Annotated[Path, typer.Option(metavar="DIR", help="The folder that `regard prepare` made.")]
-Out = Annotated[Path, typer.Option(metavar="DIR", help="The folder of the runs and the table; what is there goes on.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Start over; the runs that are asked for are removed.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
@@ -114,11 +112,13 @@ def _run_table2(
     as_json: bool,
 ) -> None:
     from regard.data.prepared import Prepared
+    from regard.paper.drawing import check_picture
     from regard.paper.experiment import read_experiment, sample_of
     from regard.paper.systems.plan import Table2
     from regard.paper.systems.report import as_markdown, write_table2
     from regard.paper.systems.run import Bench, run_table2
 
+    check_picture(out / "table2-time.svg")
     prepared = Prepared.open(data)
     bench = Bench(read_experiment(Table2, "table2", plan), prepared, out, sample_of(prepared, test), _watch, _warn)
     outcomes = run_table2(bench, _names(systems), fresh=fresh)
@@ -290,39 +290,15 @@ def _run_table4(
     typer.echo(json.dumps(report) if as_json else as_markdown(report), nl=as_json)
 
 
-@app.command("lineage")
-def lineage(
-    data: Data,
-    out: Out,
-    file: Annotated[Path | None, typer.Argument(metavar="[LINEAGE.toml]", help="Other models to compare.")] = None,
-    test: Annotated[
-        tuple[str, str] | None,
-        typer.Option(metavar="SOURCE REFERENCE", help="Measure on these two files, not on the validation set."),
-    ] = None,
-    models: Annotated[
-        str | None, typer.Option(metavar="lstm,gru", help="Train only these, beside the first; report on all.")
-    ] = None,
-    fresh: Fresh = False,
-    as_json: Json = False,
-) -> None:
-    """Train the models before the Transformer beside it: as large, for the same steps, and for the same time.
+@app.command("lineage", hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def lineage() -> None:
+    """Name the command that took its place."""
+    from regard.errors import UserError
 
-    regard paper lineage --data data/m30k --out runs/lineage --test test.en test.de
-
-    Stopped or killed? The same command goes on. Models that are done are not done again.
-    """
-    from regard.data.prepared import Prepared
-    from regard.paper.drawing import check_picture
-    from regard.paper.experiment import read_experiment, sample_of
-    from regard.paper.lineage import Lineage, run_lineage
-    from regard.paper.lineage_report import as_markdown, write_lineage
-
-    check_picture(out / "lineage-time.svg")
-    experiment, prepared = read_experiment(Lineage, "lineage", file), Prepared.open(data)
-    sample = sample_of(prepared, test)
-    outcomes = run_lineage(experiment, _names(models), prepared, out, sample, _watch, _warn, fresh=fresh)
-    report = write_lineage(out, outcomes)
-    typer.echo(json.dumps(report) if as_json else as_markdown(outcomes), nl=as_json)
+    raise UserError(
+        "the models before the Transformer are systems of Table 2 now; run `regard paper table2 --run --data DIR "
+        "--out DIR`, with --systems rnn,lstm,lstm-attention for some of them"
+    )
 
 
 @app.command("figures")

@@ -1,5 +1,6 @@
 """The plan of Table 2's experiment: which systems are trained, how large they are, and for how long."""
 
+from bisect import bisect_left
 from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
@@ -10,9 +11,9 @@ from regard.config.run import Config
 from regard.data.prepared import Prepared
 from regard.errors import UserError
 from regard.model.cost import cost
-from regard.paper.lineage import as_large
 from regard.train.run import settle
 
+WIDTHS = range(8, 8192, 8)  # candidates for d_model
 Settings = dict[str, dict[str, Any]]
 
 
@@ -87,6 +88,17 @@ def configurations(plan: Table2, data: Prepared) -> dict[str, Config]:
             config = as_large(config, goal)
         found[system.name] = config
     return found
+
+
+def as_large(config: Config, parameters: int) -> Config:
+    """Return the configuration with the d_model whose number of parameters is nearest."""
+
+    def missing(width: int) -> int:
+        return parameters - cost(config.model.model_copy(update={"d_model": width})).parameters
+
+    above = bisect_left(WIDTHS, 0, key=lambda width: -missing(width))
+    width = min(WIDTHS[max(above - 1, 0) : above + 1], key=lambda width: abs(missing(width)))
+    return config.model_copy(update={"model": config.model.model_copy(update={"d_model": width})})
 
 
 def _check_schedule(system: System, config: Config) -> None:
