@@ -39,7 +39,7 @@ class Table4(Frozen):
     vocabulary: int
     seeds: Annotated[tuple[int, ...], Field(min_length=1)]
     arms: dict[str, dict[Kind, Weight]]
-    """How often an epoch passes over each kind of trees, by arm; the first arm is what the others are compared with."""
+    """The passes of an epoch over each kind of trees, by arm; the first arm is what the others are compared with."""
     set: Sections = Field(default_factory=dict)
 
 

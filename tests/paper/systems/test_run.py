@@ -85,8 +85,8 @@ def test_the_experiment_end_to_end(data: Prepared, tmp_path: Path) -> None:
 TWO = {**PLAN, "systems": [{"name": "transformer", "preset": "tiny", "rates": [0.01]}, PLAN["systems"][-1]]}
 
 
-def run_two(data: Prepared, out: Path, watched: Watched, sample: Sample | None = None) -> tuple[Found, Found]:
-    bench = Bench(Table2.model_validate(TWO), data, out, sample or sample_of(data), watched, watched.warn)
+def run_two(data: Prepared, out: Path, watched: Watched) -> tuple[Found, Found]:
+    bench = Bench(Table2.model_validate(TWO), data, out, sample_of(data), watched, watched.warn)
     base, other = run_table2(bench, []).values()
     assert isinstance(base, Found) and isinstance(other, Found)
     return base, other
@@ -107,7 +107,11 @@ def test_another_text_to_test_on_is_noticed(data: Prepared, tmp_path: Path) -> N
     found = []
     for target in ("one two", "삼 사"):
         sample, watched = Sample("a", [RawPair("en 12", target, None)] * 3), Watched()
-        found.append((run_two(data, tmp_path, watched, sample)[0].tokens[1], watched.runs))
+        alone = {**PLAN, "systems": [TWO["systems"][0]]}
+        bench = Bench(Table2.model_validate(alone), data, tmp_path, sample, watched, watched.warn)
+        base = run_table2(bench, [])["transformer"]
+        assert isinstance(base, Found)
+        found.append((base.tokens[1], watched.runs))
     (first, trained), (second, untrained) = found
     assert first.sample != second.sample and first.measured_on == second.measured_on == "a"
     assert first.step == second.step and trained and not [run for run in untrained if run[0].startswith("rate")]

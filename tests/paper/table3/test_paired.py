@@ -1,4 +1,4 @@
-"""Paired differences: the t distribution and the pooled deviation (test_simulation.py: how often chance alone decides)."""
+"""Paired differences: the t distribution and the pooled deviation."""
 
 import math
 import random

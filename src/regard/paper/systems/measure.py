@@ -1,4 +1,4 @@
-"""What is measured of a trained system: BLEU with intervals, by length, and the operations of its training."""
+"""Measure a trained system: BLEU with intervals, by length, and the operations of its training."""
 
 from collections.abc import Sequence
 from pathlib import Path

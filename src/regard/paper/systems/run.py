@@ -33,7 +33,7 @@ AT_TOKENS = f"{MODEL}-same-tokens"
 
 @dataclass(frozen=True)
 class Bench:
-    """What all systems share."""
+    """The plan, data and folders that all systems share."""
 
     plan: Table2
     data: Prepared

@@ -51,7 +51,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Judgement:
-    """Whether a finding reappears."""
+    """The judgement of a finding: whether it reappears, with its interval."""
 
     group: str
     row: str
@@ -65,7 +65,7 @@ class Judgement:
     """Of BLEU, in points; it does not change the verdict."""
     seeds: tuple[int, ...]
     reason: str | None
-    """Why it was not judged."""
+    """The reason why it was not judged."""
 
 
 @dataclass(frozen=True)

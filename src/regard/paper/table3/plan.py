@@ -43,7 +43,7 @@ class Table3(Frozen):
     base_seeds: tuple[Seed, ...] = ()
     """Further seeds of base."""
     margin: Annotated[float, Field(gt=0)] = 2.0
-    """What counts as the same, in percent of perplexity."""
+    """The difference that still counts as the same, in percent of perplexity."""
     set: Sections = Field(default_factory=dict)
     scales: dict[str, Scale]
     findings: tuple[Finding, ...] = ()

@@ -1,8 +1,8 @@
 """Test the rule of Table 3 on simulated rows: how often is a difference reported where there is none?
 
 All simulated rows have the same mean. The value of a row with a seed is the effect of the seed plus normal noise, and
-each row is compared with base by the rule of paired.py. Every comparison that comes out as different is a false one. The
-comparisons of a table share base and the deviation, so the standard error is computed over tables, not comparisons.
+each row is compared with base by the rule of paired.py. Every comparison that comes out as different is a false one.
+The comparisons of a table share base and the deviation, so the standard error is computed over tables, not comparisons.
 """
 
 import math

@@ -1,6 +1,6 @@
-"""Expected reward as a training objective (Wu et al., 2016, section 5): sampled translations, rewarded by GLEU.
+"""Expected reward as a training objective (Wu et al., 2016): sampled translations, rewarded by GLEU.
 
-The objective, which is maximised, is (equations 8 and 9; Y* is the reference)
+The objective, which is maximised, is (Y* is the reference)
 
     O_RL = Σ_X Σ_Y P(Y | X) r(Y, Y*),        O_mixed = α · O_ML + O_RL
 
