@@ -95,9 +95,10 @@ class _Transformer(_Model):
     heads: Annotated[int, Field(ge=1, le=1024)] = 8
     """Number of attention heads (the paper's h)."""
     d_k: Size = 64
-    """Size of each head's queries and keys; d_model / heads if not given."""
+    """Size of each head's queries and keys, whose products are divided by its square root (equation 1); d_model / heads
+    if not given."""
     d_v: Size = 64
-    """Size of each head's values; d_model / heads if not given."""
+    """Size of each head's values, and so of its output (section 3.2.2); d_model / heads if not given."""
     attention_dropout: Rate = 0.0
     """Dropout rate on the weights of every softmax attention. 0 in the paper's translation models; its parsers had some
     (section 6.3). The encoder layers of a Performer or S4D have no such weights; there it applies to the decoder

@@ -59,7 +59,7 @@ class Candidates:
         return Candidates(*(part.gather(1, which_BK) for part in parts))
 
 
-Watch = Callable[[Sequence[int], Candidates], None]
+WatchSteps = Callable[[Sequence[int], Candidates], None]
 """Called at every step with the sentences that are not yet done, and their candidates."""
 
 
@@ -73,7 +73,7 @@ def beam_search(
     constraints: Constraints = NONE,
     early_stopping: bool = True,
     longest: int | None = None,
-    watch: Watch | None = None,
+    watch: WatchSteps | None = None,
 ) -> list[list[Hypothesis]]:
     """Return the n best hypotheses of each sentence, best first; fewer only if fewer exist.
 

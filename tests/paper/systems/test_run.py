@@ -12,7 +12,7 @@ from regard.errors import UserError
 from regard.paper.experiment import Sample, sample_of
 from regard.paper.systems.plan import Table2
 from regard.paper.systems.report import as_markdown, losses, write_table2
-from regard.paper.systems.run import Bench, Found, remove_system, run_table2, step_at
+from regard.paper.systems.run import Bench, SystemResult, remove_system, run_table2, step_at
 
 SMALL = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1}
 TRAIN = {"batch_tokens": 150, "warmup": 2, "checkpoint_every": 2, "log_every": 2, "average_last": 2, "keep_last": 2}
@@ -49,7 +49,7 @@ def test_the_experiment_end_to_end(data: Prepared, tmp_path: Path) -> None:
     outcomes = run_table2(bench, ["gnmt-rl"])
     assert list(outcomes) == ["transformer", "gnmt", "gnmt-rl"]
     base, gnmt, refined = (outcomes[name] for name in outcomes)
-    assert isinstance(base, Found) and isinstance(gnmt, Found) and isinstance(refined, Found)
+    assert isinstance(base, SystemResult) and isinstance(gnmt, SystemResult) and isinstance(refined, SystemResult)
 
     tried = json.loads((tmp_path / "transformer" / "rate.json").read_text())
     tried_losses = tried["validation_loss"]
@@ -85,10 +85,10 @@ def test_the_experiment_end_to_end(data: Prepared, tmp_path: Path) -> None:
 TWO = {**PLAN, "systems": [{"name": "transformer", "preset": "tiny", "rates": [0.01]}, PLAN["systems"][-1]]}
 
 
-def run_two(data: Prepared, out: Path, watched: Watched) -> tuple[Found, Found]:
+def run_two(data: Prepared, out: Path, watched: Watched) -> tuple[SystemResult, SystemResult]:
     bench = Bench(Table2.model_validate(TWO), data, out, sample_of(data), watched, watched.warn)
     base, other = run_table2(bench, []).values()
-    assert isinstance(base, Found) and isinstance(other, Found)
+    assert isinstance(base, SystemResult) and isinstance(other, SystemResult)
     return base, other
 
 
@@ -110,7 +110,7 @@ def test_another_text_to_test_on_is_noticed(data: Prepared, tmp_path: Path) -> N
         alone = {**PLAN, "systems": [TWO["systems"][0]]}
         bench = Bench(Table2.model_validate(alone), data, tmp_path, sample, watched, watched.warn)
         base = run_table2(bench, [])["transformer"]
-        assert isinstance(base, Found)
+        assert isinstance(base, SystemResult)
         found.append((base.tokens[1], watched.runs))
     (first, trained), (second, untrained) = found
     assert first.sample != second.sample and first.measured_on == second.measured_on == "a"

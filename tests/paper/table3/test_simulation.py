@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from regard.paper.table3.paired import interval, pooled
-from regard.paper.table3.simulation import Case, as_markdown, cases, draw, report, simulate
+from regard.paper.table3.simulation import Case, as_markdown, cases, draw_tables, report, simulate
 
 ROWS = ("base", *(f"row{number}" for number in range(11)))
 CASES = cases(ROWS, seeds=(1, 2, 3), base_seeds=(4, 5))
@@ -13,7 +13,7 @@ CASES = cases(ROWS, seeds=(1, 2, 3), base_seeds=(4, 5))
 def by_the_judge(case: Case, tables: int) -> float:
     """The share of false differences, table by table with the functions that judge real runs."""
     found = []
-    for values in draw(case, np.random.default_rng(1), tables):
+    for values in draw_tables(case, np.random.default_rng(1), tables):
         cells: dict[str, dict[int, float]] = {}
         for (row, seed), value in zip(case.cells, values.tolist(), strict=True):
             cells.setdefault(row, {})[seed] = value
@@ -47,10 +47,10 @@ def test_standard_error_over_tables_agrees_with_repetition() -> None:
 
 def test_cases_are_the_tables_they_say() -> None:
     assert [simulate(case, tables=2).degrees for case in CASES] == [22, 22, 2, 11, 16, 22, 22]
-    noisy = draw(CASES[-1], np.random.default_rng(1), 20_000).std(0)
+    noisy = draw_tables(CASES[-1], np.random.default_rng(1), 20_000).std(0)
     sizes = [2.0 if row == "row0" else 1.0 for row, _ in CASES[-1].cells]
     assert noisy == pytest.approx(sizes, rel=0.03)
-    moved = draw(CASES[1], np.random.default_rng(1), 20_000)
+    moved = draw_tables(CASES[1], np.random.default_rng(1), 20_000)
     at = [CASES[1].cells.index((row, 2)) for row in ("base", "row3")]
     assert np.corrcoef(moved[:, at].T)[0, 1] == pytest.approx(0.9, abs=0.02)  # 9 of 10 parts of the variance
 

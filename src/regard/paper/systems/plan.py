@@ -11,10 +11,10 @@ from regard.config.run import Config
 from regard.data.prepared import Prepared
 from regard.errors import UserError
 from regard.model.cost import cost
+from regard.paper.experiment import Sections
 from regard.train.run import settle
 
 WIDTHS = range(8, 8192, 8)  # candidates for d_model
-Settings = dict[str, dict[str, Any]]
 
 
 class System(Frozen):
@@ -33,7 +33,7 @@ class System(Frozen):
     """Choose d_model so that it has as many parameters as the baseline."""
     ensemble: str | None = None
     """The name in the paper's Table 2 of an ensemble of all its seeds."""
-    set: Settings = Field(default_factory=dict)
+    set: Sections = Field(default_factory=dict)
 
 
 class Table2(Frozen):
@@ -44,7 +44,7 @@ class Table2(Frozen):
     rate_share: Annotated[float, Field(gt=0, le=1)]
     """Part of the run that each learning rate is tried for."""
     systems: Annotated[tuple[System, ...], Field(min_length=1)]
-    set: Settings = Field(default_factory=dict)
+    set: Sections = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -113,9 +113,9 @@ def _check_schedule(system: System, config: Config) -> None:
         raise UserError(f"{system.name}: the paper's schedule has no rate to choose; set train.schedule=inverse-sqrt")
 
 
-def merged(*layers: Settings) -> Settings:
+def merged(*layers: Sections) -> Sections:
     """Return settings by section, later ones over earlier ones."""
-    together: Settings = {}
+    together: Sections = {}
     for layer in layers:
         for section, values in layer.items():
             together[section] = {**together.get(section, {}), **values}

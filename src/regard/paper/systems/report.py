@@ -13,7 +13,7 @@ from regard.paper.plots import Length, draw_lengths, draw_losses
 from regard.paper.published import Translated, published
 from regard.paper.systems.measure import Tested, kept_lines
 from regard.paper.systems.plan import System, Table2
-from regard.paper.systems.run import ENSEMBLE, TIME, TOKENS, Found, Outcomes
+from regard.paper.systems.run import ENSEMBLE, TIME, TOKENS, Outcomes, SystemResult
 from regard.train.log import records
 from regard.train.run import LOG
 
@@ -25,7 +25,7 @@ def write_table2(out: Path, plan: Table2, outcomes: Outcomes, sample: Sample) ->
     """Write table2.json, table2.md and two figures; return the content of the first."""
     first = plan.systems[0]
     base = outcomes[first.name]
-    assert isinstance(base, Found)
+    assert isinstance(base, SystemResult)
     one = next(iter(base.tokens.values()))
     facts = {
         "baseline": first.name,
@@ -45,7 +45,7 @@ def write_table2(out: Path, plan: Table2, outcomes: Outcomes, sample: Sample) ->
 
 def _draw(out: Path, plan: Table2, outcomes: Outcomes, limit: float) -> None:
     """Plot BLEU over length and validation loss over processor time, of each system's first seed."""
-    done = {name: found for name, found in outcomes.items() if isinstance(found, Found)}
+    done = {name: found for name, found in outcomes.items() if isinstance(found, SystemResult)}
     firsts = {name: next(iter(found.tokens.values())).by_length for name, found in done.items()}
     lengths = {name: [Length(one.words, one.bleu, one.interval) for one in groups] for name, groups in firsts.items()}
     draw_lengths(out / "table2-length.svg", lengths)
@@ -67,7 +67,7 @@ def losses(run: Path) -> list[tuple[float, float]]:
 
 
 def _entry(
-    out: Path, plan: Table2, name: str, found: Found | str, outcomes: Outcomes, sample: Sample
+    out: Path, plan: Table2, name: str, found: SystemResult | str, outcomes: Outcomes, sample: Sample
 ) -> dict[str, Any]:
     system = plan.system(name)
     entry: dict[str, Any] = {"published": _published(system.published)}

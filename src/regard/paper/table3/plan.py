@@ -13,14 +13,12 @@ from regard.config.run import Config
 from regard.data.prepared import Prepared
 from regard.errors import UserError
 from regard.files import read_json, write_bytes, write_json
-from regard.paper.experiment import FIGURES, Figures, Outcome, Row, Sample, Warn, Watch, known, run_rows
+from regard.paper.experiment import FIGURES, Figures, Outcome, Row, Sample, Sections, Warn, Watch, known, run_rows
 from regard.paper.plots import draw_differences
 from regard.paper.table3.findings import BASE, Finding, group
 from regard.paper.table3.report import as_markdown, differences, reported, run_name
 from regard.train.run import settle
 
-Sections = dict[str, dict[str, Any]]
-"""Settings by section, as in a run file."""
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 

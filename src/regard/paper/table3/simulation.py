@@ -17,7 +17,7 @@ from regard.paper.markdown import table
 from regard.paper.table3.findings import BASE
 from regard.paper.table3.paired import CONFIDENCE, Cells, half_width, residuals
 
-Array = NDArray[np.float64]
+Floats = NDArray[np.float64]
 TABLES = 100_000
 TOGETHER = 10_000  # tables simulated at once
 
@@ -78,7 +78,7 @@ def simulate(case: Case, tables: int = TABLES, seed: int = 1) -> Simulated:
     shares, differing = np.empty(tables), np.zeros(len(others))
     random = np.random.default_rng(seed)
     for first in range(0, tables, TOGETHER):
-        values = draw(case, random, min(TOGETHER, tables - first))
+        values = draw_tables(case, random, min(TOGETHER, tables - first))
         deviations = np.sqrt(np.square(values @ matrix).sum(1) / degrees)
         different = np.stack([_different(case.cells, values, row, degrees, deviations) for row in others], axis=1)
         shares[first : first + len(values)] = different.mean(1)
@@ -94,13 +94,13 @@ def simulate(case: Case, tables: int = TABLES, seed: int = 1) -> Simulated:
     )
 
 
-def draw(case: Case, random: np.random.Generator, tables: int) -> Array:
+def draw_tables(case: Case, random: np.random.Generator, tables: int) -> Floats:
     """Return the values of all runs: a row of the result for each table."""
     seeds = sorted({seed for _, seed in case.cells})
     effects = case.seed_effect * random.standard_normal((tables, len(seeds)))
     noise = random.standard_normal((tables, len(case.cells)))
     size = np.array([case.noise.get(row, 1.0) for row, _ in case.cells])
-    values: Array = effects[:, [seeds.index(seed) for _, seed in case.cells]] + noise * size
+    values: Floats = effects[:, [seeds.index(seed) for _, seed in case.cells]] + noise * size
     return values
 
 
@@ -108,7 +108,7 @@ def _others(cells: Cells) -> list[str]:
     return list(dict.fromkeys(row for row, _ in cells if row != BASE))
 
 
-def _different(cells: Cells, values: Array, row: str, degrees: int, deviations: Array) -> NDArray[np.bool_]:
+def _different(cells: Cells, values: Floats, row: str, degrees: int, deviations: Floats) -> NDArray[np.bool_]:
     """Return for each table whether the interval of a row's difference from base excludes 0."""
     seeds = [{seed for name, seed in cells if name == one} for one in (row, BASE)]
     common = sorted(seeds[0] & seeds[1])
