@@ -8,7 +8,7 @@ from regard.config.checked import Count, Frozen, Rate
 
 
 class TrainConfig(Frozen):
-    """How a model is trained (section 5)."""
+    """Settings of training (section 5)."""
 
     steps: Count = 100_000
     """Number of updates of the weights."""
@@ -53,7 +53,7 @@ class TrainConfig(Frozen):
     bleu: bool = False
     """Translate the validation set at every validation, and log BLEU as `regard evaluate` computes it."""
     best: Literal["loss", "bleu"] = "loss"
-    """How the best checkpoint is chosen: the lowest loss (without smoothing) or the highest BLEU on the validation
+    """The measure of the best checkpoint: the lowest loss (without smoothing) or the highest BLEU on the validation
     set."""
     final: Literal["auto", "mean", "best", "last"] = "auto"
     """The model that is written at the end: the mean of the last checkpoints (section 6.1), the best checkpoint or the
@@ -76,9 +76,9 @@ class TrainConfig(Frozen):
     compile: bool = False
     """Compile the model with torch.compile first; needs a compiler, and pays off on GPUs."""
     sharding: Literal["ddp", "fsdp"] = "ddp"
-    """How several processes train one model. ddp: each has the whole model. fsdp: weights, gradients and Adam's moments
-    are sharded among them (FSDP2); only to translate at a validation, or to validate a moving average, does each
-    process need memory for all weights."""
+    """The way several processes train one model. ddp: each has the whole model. fsdp: weights, gradients and Adam's
+    moments are sharded among them (FSDP2); only to translate at a validation, or to validate a moving average, does
+    each process need memory for all weights."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -25,7 +25,7 @@ ENOUGH_PASSES, ENOUGH_TOKENS = 5, 10_000_000  # a size that does not get through
 
 @dataclass(frozen=True)
 class Amount:
-    """How much data there is to train on."""
+    """The amount of data to train on."""
 
     pairs: int
     tokens: int
@@ -69,7 +69,7 @@ WIDTHS = {"tiny": 128, "small": 256, "base": 512}
 
 @dataclass(frozen=True)
 class Plan:
-    """What was chosen for a run, and why."""
+    """The settings chosen for a run, with their reasons."""
 
     preset: str
     settings: Settings

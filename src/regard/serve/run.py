@@ -32,9 +32,9 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self.state = state
         self.asked: float | None = None
-        """When the stop signal came."""
+        """The time of the stop signal."""
         self.ticked: float | None = None
-        """When `on_tick` was last called."""
+        """The time of the last call of `on_tick`."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.asked is not None or sig == signal.SIGINT:

@@ -74,7 +74,7 @@ class Update:
     taken: bool
     """False if the loss or the gradient was not finite, so that the weights were not updated."""
     stop: bool
-    """Whether any process was asked to stop."""
+    """True if any process was asked to stop."""
     reward: float | None = None
     """Mean reward of the samples, for the objective `reward`."""
 

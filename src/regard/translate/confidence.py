@@ -1,4 +1,4 @@
-"""How sure a translation is: calibrated confidence, and warnings about loops, copies and cut translations."""
+"""The confidence of a translation: calibrated confidence, and warnings about loops, copies and cut translations."""
 
 import math
 import re
@@ -30,7 +30,7 @@ WORD = re.compile(r"[^\W\d_]{2,}")
 
 @dataclass(frozen=True)
 class Judgement:
-    """What is known about the quality of a sentence's translation."""
+    """The estimated quality of a sentence's translation."""
 
     confidence: float | None = None
     """Expected chrF, from 0 to 1; None without calibration."""

@@ -107,6 +107,7 @@ class NativeEngine:
             or request.unknown
             or any(rules)
             or request.decode.beam > WIDEST
+            or request.decode.beta > 0
             or len(request.prefix) >= self.positions
         )
 

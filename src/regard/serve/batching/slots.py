@@ -31,7 +31,7 @@ class Slots:
         self._used: Counter[int] = Counter()
         """Slots in use, by engine."""
         self._lines: dict[int, deque[_Waiter]] = {}
-        """Who waits for each engine."""
+        """The requests that wait for each engine."""
         self._lock = Lock()
 
     def take(self, engine: object, room: int, wanted: int, goes_on: Callable[[], bool], *, background: bool) -> int:
