@@ -1,4 +1,4 @@
-r"""How often a model uses terms by itself, without a search that requires them: `train.terminology` (Dinu et al., 2019).
+r"""How often a model uses terms by itself, without constraints: `train.terminology` (Dinu et al., 2019).
 
     python benchmarks/terminology.py --models en-de runs/terms/model --to de --sentences text/test.en \
         --references text/test.de.0
