@@ -5,7 +5,9 @@ import os
 import shutil
 import signal
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from threading import Event
 
 import pytest
 from tests.serve.running import MULTIPART, Answer, ask, multipart, process
@@ -102,3 +104,43 @@ def test_sighup_takes_the_new_model_in_place(folders: dict[str, str], tmp_path: 
         until(lambda: " reloaded the models" in log.read_text())
         wanted = load(folders["de-en"]).translate(text)
         assert translate(server.port, text).json["translatedText"] == wanted != before
+
+
+def reloaded(log: Path, times: int) -> bool:
+    return log.read_text().count(" reloaded the models") >= times
+
+
+def test_sighup_under_load_drops_no_request(folders: dict[str, str], tmp_path: Path) -> None:
+    """Requests that are under way while models are exchanged twice are answered, each by the old or the new one."""
+    model, log = tmp_path / "model", tmp_path / "log"
+    shutil.copytree(folders["en-de"], model)
+    texts = [f"{line} {number}" for number, line in enumerate(sentences()[:60])]
+    old, new = (load(folders[name]).translate(texts) for name in ("en-de", "de-en"))
+    unhurried = ("--set", "answer_seconds=1000")  # on a busy machine some would be told that the server is busy
+    with (
+        process(log, "--model", f"en-de={model}", "--port", "0", *unhurried) as server,
+        ThreadPoolExecutor(4) as threads,
+    ):
+        done = Event()
+
+        def keep_asking(first: int) -> list[tuple[int, Answer]]:
+            found = []
+            while not done.is_set():
+                for number in range(first, len(texts), 4):
+                    found.append((number, translate(server.port, texts[number])))
+            return found
+
+        clients = [threads.submit(keep_asking, first) for first in range(4)]
+        for turn in range(2):
+            model.rename(tmp_path / f"old-{turn}")
+            shutil.copytree(folders[("de-en", "en-de")[turn % 2]], tmp_path / "new")
+            (tmp_path / "new").rename(model)
+            server.popen.send_signal(signal.SIGHUP)
+            until(partial(reloaded, log, turn + 1))
+        done.set()
+        answers = [answer for client in clients for answer in client.result()]
+    assert {answer.status for _, answer in answers} == {200}
+    made = {(number, answer.json["translatedText"]) for number, answer in answers}
+    assert made <= {*enumerate(old), *enumerate(new)}
+    assert made & (set(enumerate(old)) - set(enumerate(new))), "the old model answered"
+    assert made & (set(enumerate(new)) - set(enumerate(old))), "the new model answered"

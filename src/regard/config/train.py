@@ -25,6 +25,9 @@ class TrainConfig(Frozen):
     """Number of samples of each sentence whose mean reward is the baseline, for the objective `reward`."""
     likelihood_weight: Annotated[float, Field(ge=0.0, le=1000.0)] = 0.017
     """Weight of the likelihood in the objective `reward` (Wu et al.'s α)."""
+    terminology: str | None = None
+    """A glossary's file. Pairs that use its terms are trained on twice: as they are, and with the target terms written
+    beside the source terms (Dinu et al., 2019). The model then uses, and inflects, the terms of any glossary."""
     label_smoothing: Rate = 0.1
     """ε_ls of section 5.4."""
     beta1: Rate = 0.9

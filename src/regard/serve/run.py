@@ -107,6 +107,11 @@ def server(state: AppState, listener: socket.socket, host: str) -> Server:
     return Server(config, state)
 
 
+def reload_on_hangup(state: AppState) -> None:
+    """Load models and glossaries anew at each SIGHUP; without this, the signal would end the process."""
+    signal.signal(signal.SIGHUP, lambda *_: Thread(target=state.reload, name="reload", daemon=True).start())
+
+
 def serve(state: AppState, listener: socket.socket, host: str) -> None:
     """Serve until a stop signal."""
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -114,7 +119,6 @@ def serve(state: AppState, listener: socket.socket, host: str) -> None:
     gc.freeze()  # a full collection stops all threads; it need not look at what is loaded for good
     for library in ("uvicorn", "python_multipart"):  # they log every bad request
         logging.getLogger(library).setLevel(logging.ERROR)
-    signal.signal(signal.SIGHUP, lambda *_: Thread(target=state.reload, name="reload", daemon=True).start())
     try:
         server(state, listener, host).run(sockets=[listener])
     finally:

@@ -43,6 +43,7 @@ from regard.train.run import (
     subword_files,
 )
 from regard.train.step import Objective, Trainer, Update, knows_bf16
+from regard.train.terminology import with_terms
 from regard.train.validation import Validator, check_validation, validation_losses
 
 DIVERGED = 10  # times the loss of a uniform guess, far above that of any model that can still learn
@@ -139,9 +140,12 @@ class _Run:
             self.trainer.assign(self.trainer.model.word_flags(*data.word_beginnings))
         self.longest = longest(config.model)
         settings = config.train
-        self.batches = Batches(data.train, batch_tokens=settings.batch_tokens, seed=settings.seed, longest=self.longest)
+        splits = with_terms(data, settings.terminology)
+        self.batches = Batches(splits, batch_tokens=settings.batch_tokens, seed=settings.seed, longest=self.longest)
         self.too_long = check_lengths(config, data, self.batches)
-        self.progress = RunProgress(data=fingerprint(data.directory), environment=environment(world))
+        self.progress = RunProgress(
+            data=fingerprint(data.directory, settings.terminology), environment=environment(world)
+        )
         self.log: Log | None = None
 
     def resume(self, weights: Mapping[str, Tensor] | None, changes: Mapping[str, object]) -> None:
