@@ -25,7 +25,7 @@ TRANSLATION = "translation"
 """The name of the column that is added to JSON lines and Parquet."""
 _COMPRESSED: dict[str, Callable[[Any], Any]] = {
     ".gz": lambda file: gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0),
-    ".xz": lambda file: lzma.LZMAFile(file, "wb"),
+    ".xz": lambda file: lzma.LZMAFile(file, "wb"),  # noqa: SIM115  # closed by its user
     ".zst": lambda file: zstd.ZstdFile(file, "wb"),
 }
 TranslateTexts = Callable[[Sequence[str]], list[str]]
@@ -179,9 +179,7 @@ def _copy_parquet(address: str, out: HashedFile, column: str, translate: Transla
         with parquet.ParquetWriter(out, schema.append(pa.field(TRANSLATION, pa.string()))) as writer:
             for batch in _batches(table, address):
                 texts: list[str | None] = batch.column(column).to_pylist()
-                translations = [
-                    text for window in windows(text or "" for text in texts) for text in translate(window)
-                ]
+                translations = [text for window in windows(text or "" for text in texts) for text in translate(window)]
                 translated = [None if text is None else new for text, new in zip(texts, translations, strict=True)]
                 columns = [*batch.columns, pa.array(translated, pa.string())]
                 writer.write_batch(pa.record_batch(columns, schema=writer.schema))

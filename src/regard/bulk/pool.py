@@ -11,7 +11,7 @@ import socket
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
 
@@ -21,7 +21,7 @@ from ray.exceptions import RayActorError, RayError, RayTaskError
 from regard.bulk.events import Advanced, Event, Finished, ShardFailed
 from regard.bulk.formats import Rows
 from regard.bulk.shard import Shard
-from regard.bulk.worker import Job, ShardWorker
+from regard.bulk.worker import Job, PackedModel, ShardWorker
 from regard.cores import available_cores
 from regard.errors import Failed, UserError
 
@@ -90,10 +90,15 @@ class Place:
 class RayWorker(ShardWorker):
     """A worker as an actor of Ray."""
 
-    def load_here(self, models: list[Mapping[str, bytes]]) -> Place:
+    def load_here(self, models: Sequence[PackedModel]) -> Place:
         """Load the model, and return where that was."""
         self.load(models)
         return Place(ray.get_runtime_context().get_node_id(), socket.gethostname(), os.getpid())
+
+    def fetch(self, files: Any) -> Mapping[str, bytes]:
+        """Return the files of a model from Ray's object store."""
+        found: Mapping[str, bytes] = ray.get(files)
+        return found
 
 
 @dataclass
@@ -111,9 +116,10 @@ class _Slot:
 class Pool:
     """Workers that translate shards."""
 
-    def __init__(self, job: Job, models: Sequence[Mapping[str, bytes]], workers: int | None = None) -> None:
+    def __init__(self, job: Job, models: Sequence[PackedModel], workers: int | None = None) -> None:
         """Start the workers: so many, or as many as the cluster has cores or GPUs for."""
-        self._job, self._models, self._workers = job, ray.put(list(models)), workers
+        self._job, self._workers = job, workers
+        self._models = [replace(model, files=ray.put(model.files)) for model in models]
         self._gpu = job.device.startswith("cuda")
         self._slots: list[_Slot] = []
         self._queue: deque[Shard] = deque()
@@ -160,11 +166,11 @@ class Pool:
                 yield None
 
     def close(self) -> None:
-        """Record the workers' memory and end them."""
+        """Let the workers remove their files, record their memory and end them."""
         for slot in self._slots:
             if slot.place is not None and slot.shard is None:
                 try:
-                    self.peak_bytes = max(self.peak_bytes, ray.get(slot.actor.peak_bytes.remote(), timeout=5))
+                    self.peak_bytes = max(self.peak_bytes, ray.get(slot.actor.close.remote(), timeout=5))
                 except RayError:
                     continue
         for slot in self._slots:

@@ -17,7 +17,7 @@ from regard.bulk.formats import Rows, check_column
 from regard.bulk.manifest import Manifest, begin, missing
 from regard.bulk.shard import Shard
 from regard.bulk.storage import InputFile, file_system, find_files, is_local, remove_partial, size
-from regard.bulk.worker import Job, pack
+from regard.bulk.worker import Job, PackedModel, packed_model
 from regard.errors import Failed, UserError
 from regard.files import one_writer
 from regard.saved.bundled import DEFAULT
@@ -26,7 +26,6 @@ from regard.translate.load import load
 from regard.translate.translator import DEFAULTS, Options
 
 SAVE_EVERY = 2.0  # seconds between writes of the manifest; what is not in it is translated again
-UNCOUNTED = ("README.md", "manifest.json")  # files of a model that do not change its translations
 
 
 @dataclass
@@ -111,7 +110,7 @@ def translate_shards(
     models = [str(model)] if isinstance(model, str | Path) else [str(one) for one in model]
     job = Job(options, engine, device, compile, cores)
     load(*models, engine=engine if device == "cpu" else "auto").request(options)  # reports a mistake before any work
-    packed = [pack(model_folder(one)) for one in models]
+    packed = [packed_model(model_folder(one)) for one in models]
     with ExitStack() as stack:
         if is_local(out):
             stack.enter_context(one_writer(Path(file_system(out)[1])))
@@ -157,7 +156,7 @@ def _check(files: list[InputFile], out: str, column: str | None, options: Option
         raise UserError(f"{device!r}: on a cluster each worker gets a GPU of its own; say --device cuda")
 
 
-def _made_by(models: list[dict[str, bytes]], job: Job, column: str | None) -> dict[str, Any]:
+def _made_by(models: list[PackedModel], job: Job, column: str | None) -> dict[str, Any]:
     """Return what determines the translations: shards of different models or options are not mixed."""
     chosen = {key: value for key, value in vars(job.options).items() if value != getattr(DEFAULTS, key)}
     if job.options.glossary is not None:
@@ -166,20 +165,12 @@ def _made_by(models: list[dict[str, bytes]], job: Job, column: str | None) -> di
         chosen["sampling"] = asdict(job.options.sampling)
     return {
         "regard": __version__,
-        "model": [model_checksum(files) for files in models],
+        "model": [one.checksum for one in models],
         "engine": job.engine,
         "device": job.device,
         "options": chosen,
         "column": column,
     }
-
-
-def model_checksum(files: Mapping[str, bytes]) -> str:
-    """Return a checksum of the files of a model that determine its translations."""
-    digest = hashlib.sha256()
-    for name in sorted(files.keys() - set(UNCOUNTED)):
-        digest.update(f"{name}\n{hashlib.sha256(files[name]).hexdigest()}\n".encode())
-    return digest.hexdigest()
 
 
 class _Run:

@@ -42,8 +42,8 @@ def translate_cluster(
         named = "; ".join(f"{name}: {reason}" for name, reason in list(report.failures.items())[:SHOWN])
         more = f"; and {report.failed - SHOWN} more" if report.failed > SHOWN else ""
         raise Failed(
-            f"{report.failed} of {report.shards + report.failed} shards failed, the others are complete: {named}{more}; "
-            "mend them and run the same command again"
+            f"{report.failed} of {report.shards + report.failed} shards failed, the others are complete: "
+            f"{named}{more}; mend them and run the same command again"
         )
 
 

@@ -109,7 +109,7 @@ class Trainer:
         objective: nn.Module = Objective(model, config.label_smoothing)
         if config.compile:
             objective.compile(dynamic=True)
-        self.objective = distribute(objective, world, config.sharding)
+        self.objective = distribute(objective, world, config)
         self.divided = world.size > 1 and config.sharding == "fsdp"
         self.parameters = dict(model.named_parameters())
         self.moments = {
