@@ -137,7 +137,8 @@ class Pool:
         if self._workers is not None:
             return self._workers
         each, name = (1, "GPU") if self._gpu else (self._job.cores, "CPU")
-        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        every: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
+        nodes = [node["Resources"] for node in every if node["Alive"]]
         return sum(int(resources.get(name, 0) // each) for resources in nodes)
 
     def _grow(self) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -170,7 +170,7 @@ def translate(
         _translate_lines(translator, text, options, _shown(format_, n_best), progress)
 
 
-def _check_cluster(cluster: str | None, bulk: dict[str, object], others: dict[str, object]) -> None:
+def _check_cluster(cluster: str | None, bulk: Mapping[str, object], others: Mapping[str, object]) -> None:
     """Reject options that have no effect with, or without, a cluster."""
     from regard.errors import UserError
 
