@@ -30,6 +30,7 @@ CRASHES = 3  # times that a shard may end its worker
 ERRORS = 2  # times that it may raise an error, which names what is wrong
 FAILED_STARTS = 3  # workers in a row that end before they have loaded the model
 PATIENCE = 300.0  # seconds without any worker
+GROW_EVERY = 5.0  # seconds between looks for hosts that have joined
 ANSWER = 10.0  # seconds for a connection to the cluster
 OBJECT_STORE = 512 << 20  # bytes of a local cluster for the model's files
 
@@ -41,7 +42,8 @@ def connected(address: str, cores: int | None = None) -> Iterator[None]:
     logging.getLogger("ray").setLevel(logging.ERROR)
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
     if address == LOCAL:
-        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))  # no other user may run code in it
+        # So that no other user can run code in it; Ray keeps the token as long as this process lives.
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
         ray.init(
             LOCAL,
             num_cpus=cores or available_cores(),
@@ -127,7 +129,7 @@ class Pool:
         self._errors: Counter[str] = Counter()
         self._avoided: dict[str, set[str]] = {}
         self._failed_starts = 0
-        self._alive = monotonic()
+        self._alive = self._grown = monotonic()
         self.peak_bytes = 0
         """The most memory that one of the workers had at once."""
         self._grow()
@@ -142,6 +144,8 @@ class Pool:
         return sum(int(resources.get(name, 0) // each) for resources in nodes)
 
     def _grow(self) -> None:
+        """Start workers on hosts that have joined the cluster."""
+        self._grown = monotonic()
         for _ in range(self.wanted() - len(self._slots)):
             self._slots.append(self._started())
 
@@ -161,8 +165,9 @@ class Pool:
             ready = ray.wait(list(busy), num_returns=1, timeout=1.0)[0] if busy else []
             for one in ready:
                 yield from self._advance(busy[one])
-            if not ready:
+            if monotonic() - self._grown > GROW_EVERY:
                 self._grow()
+            if not ready:
                 self._check_alive()
                 yield None
 
@@ -176,6 +181,7 @@ class Pool:
                     continue
         for slot in self._slots:
             ray.kill(slot.actor)
+        self._slots.clear()
 
     def _assign(self) -> None:
         """Give each waiting worker the first shard that has not failed on its host, if another host may take those."""
