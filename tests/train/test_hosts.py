@@ -40,12 +40,14 @@ def command(digits: Path, out: Path, steps: int) -> list[str]:
 
 
 def begin(
-    host: Host, first: Host, digits: Path, out: Path, steps: int, port: int, *more: str, nodes: str = "3"
+    host: Host, first: Host, digits: Path, out: Path, steps: int, port: int, *, nodes: str = "3", restarts: int = 0
 ) -> subprocess.Popen[str]:
     """Start torchrun on a host, as one types it there."""
     run = [sys.executable, "-m", "torch.distributed.run", "--nnodes", nodes, "--nproc-per-node", "1"]
     run += ["--rdzv-backend", "c10d", "--rdzv-endpoint", f"{first.address}:{port}", "--rdzv-id", out.name]
-    run += ["--local-addr", host.address, *more]
+    # By default torchrun finds out by its name which host has the store; here all have the machine's name.
+    conf = f"is_host={int(host is first)},last_call_timeout=3,join_timeout=120"
+    run += ["--local-addr", host.address, "--rdzv-conf", conf, "--max-restarts", str(restarts)]
     return host.start([*run, *command(digits, out, steps)], out.parent / f"{out.name}.{host.name}.log")
 
 
@@ -121,10 +123,9 @@ def test_hosts_that_fail(three: list[Host], digits: Path, tmp_path: Path) -> Non
 def test_the_number_of_hosts_changes_under_way(three: list[Host], digits: Path, tmp_path: Path) -> None:
     """torchrun goes on with those that are left, and takes back the one that returns; the updates stay the same."""
     out = tmp_path / "elastic"
-    elastic = ("--max-restarts", "9", "--rdzv-conf", "last_call_timeout=3,join_timeout=120")
 
     def start(host: Host) -> subprocess.Popen[str]:
-        return begin(host, three[0], digits, out, ENDLESS, 29405, *elastic, nodes="2:3")
+        return begin(host, three[0], digits, out, ENDLESS, 29405, nodes="2:3", restarts=9)
 
     running = [start(host) for host in three]
     until(lambda: last(out) >= 20, why=lambda: said(out, three[0]))
