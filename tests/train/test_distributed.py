@@ -114,6 +114,21 @@ def test_one_process_goes_on_as_two(fifty: Config, alone: Path, digits: Path, tm
     assert losses(tmp_path / "run")[-1] == pytest.approx(losses(alone)[-1], abs=1e-4)
 
 
+@pytest.mark.slow
+def test_three_processes_that_resume_end_with_the_same_bits(fifty: Config, digits: Path, tmp_path: Path) -> None:
+    """The sum of three gradients depends on their order, and so on where DDP puts them."""
+    short = with_train(fifty, steps=30, checkpoint_every=15)
+    for steps in (15, 30):
+        done = torchrun(with_train(short, steps=steps), digits, tmp_path / "twice", processes=3)
+        assert done.returncode == 0, done.stderr
+    done = torchrun(short, digits, tmp_path / "once", processes=3)
+    assert done.returncode == 0, done.stderr
+    twice, once = (
+        checkpoint.load(checkpoint.folder(tmp_path / name / "checkpoints", 30)) for name in ("twice", "once")
+    )
+    assert all(torch.equal(twice.weights[name], tensor) for name, tensor in once.weights.items())
+
+
 LOST = CODE.replace(
     "train(Config",
     """
