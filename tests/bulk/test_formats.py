@@ -61,7 +61,12 @@ def test_windows_bound_what_is_in_memory(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("regard.translate.translator.WINDOW_LINES", 3)
     (tmp_path / "a.txt").write_text("".join(f"{number}\n" for number in range(8)))
     sizes: list[int] = []
-    out, rows = copied(tmp_path / "a.txt", translate=lambda texts: (sizes.append(len(texts)), upper(texts))[1])
+
+    def counted(texts: Sequence[str]) -> list[str]:
+        sizes.append(len(texts))
+        return upper(texts)
+
+    out, rows = copied(tmp_path / "a.txt", translate=counted)
     assert sizes == [3, 3, 2] and [one.written for one in rows] == [3, 6, 8]
     assert out.read_text() == "".join(f"<{number}>\n" for number in range(8))
 
