@@ -23,6 +23,7 @@ ORDER = (  # a room may use the rooms before it that its row names, never those 
     ("exchange", "text model saved"),
     ("engines", "text model saved search exchange"),
     ("translate", "text documents terms memory model saved search exchange engines"),
+    ("bulk", "data saved translate"),
     ("evaluate", "text data terms memory model saved search exchange engines translate"),
     ("look", "text model saved search engines translate"),
     ("serve", "text documents terms memory model saved search engines translate look"),

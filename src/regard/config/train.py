@@ -18,6 +18,9 @@ class TrainConfig(Frozen):
     """Number of source tokens and of target tokens in a batch, at most, padding included."""
     accumulate: Count = 1
     """Number of batches in one update: 8 on one process equal one batch on each of 8 processes."""
+    update_batches: Count | None = None
+    """Number of batches in one update over all processes, which share them evenly. The updates then stay the same when
+    the number of hosts changes. It replaces `accumulate`."""
     objective: Literal["likelihood", "reward"] = "likelihood"
     """likelihood: of the references (the paper). reward: the expected GLEU of the model's own samples, mixed with the
     likelihood (Wu et al., 2016), to refine a model that likelihood has trained."""
@@ -82,6 +85,13 @@ class TrainConfig(Frozen):
     """The way several processes train one model. ddp: each has the whole model. fsdp: weights, gradients and Adam's
     moments are sharded among them (FSDP2); only to translate at a validation, or to validate a moving average, does
     each process need memory for all weights."""
+    communication: Literal["float32", "bf16"] = "float32"
+    """The precision in which processes exchange gradients. bf16 halves the bytes on the network and rounds the gradients."""
+    bucket_mb: Annotated[float, Field(gt=0)] | None = None
+    """MiB of gradients that ddp sends at once, while the rest is computed; by default 25, and first 1."""
+    wait_minutes: Annotated[float, Field(gt=0, le=60 * 24 * 7)] = 120.0
+    """Minutes that a process waits for the others before it considers them lost and ends. The others wait while the first
+    one validates, translates and saves, so it must be longer than that takes."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -90,6 +100,10 @@ class TrainConfig(Frozen):
         for name in ("samples", "likelihood_weight"):
             if self.objective != "reward" and getattr(self, name) != type(self).model_fields[name].default:
                 raise ValueError(f"{name} goes with objective = 'reward'; leave it out, or set that as well")
+        if self.update_batches is not None and self.accumulate != 1:
+            raise ValueError("update_batches replaces accumulate; leave out one of the two")
+        if self.bucket_mb is not None and self.sharding == "fsdp":
+            raise ValueError("bucket_mb goes with sharding = 'ddp'; fsdp sends the gradients of one layer at once")
         if self.best == "bleu" and not self.bleu:
             raise ValueError("best = 'bleu' needs BLEU to be computed; set bleu = true as well")
         return self
