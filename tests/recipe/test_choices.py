@@ -6,7 +6,7 @@ import pytest
 
 from regard.config.presets import preset
 from regard.errors import UserError
-from regard.recipe.choices import Amount, Plan, plan
+from regard.recipe.choices import Amount, Plan, plan, training_seconds
 from regard.recipe.durations import seconds, shown
 
 TOKENS = 25  # of an everyday pair, both sides
@@ -24,13 +24,12 @@ def test_every_amount_gives_a_run_that_fits(pairs: int, minutes: float) -> None:
     made = chosen(pairs, minutes)
     train = preset(made.preset, **made.settings).train
     tokens = train.steps * 2 * train.batch_tokens * 0.8
-    assert tokens <= 1.05 * SPEEDS[made.preset] * 0.65 * 60 * minutes or train.steps == 60, (
-        "the steps fit into the time"
-    )
+    training = training_seconds(60 * minutes)
+    assert tokens <= 1.05 * SPEEDS[made.preset] * 0.9 * training or train.steps == 60, "the steps fit into the time"
     assert tokens / (pairs * TOKENS) <= 160, "no more passes than help"
     assert train.steps >= 60 and train.warmup < train.steps and 512 <= train.batch_tokens <= 4096
     assert 5 <= train.steps / train.checkpoint_every <= 12 and train.bleu and train.best == "bleu"
-    assert train.max_minutes is not None and train.max_minutes < minutes
+    assert train.max_minutes == round(training / 60, 2) and 0.75 * minutes < train.max_minutes < minutes
     assert set(made.reasons) == {"model", "dropout", "steps", "learning rate", "validation"}
 
 
@@ -66,6 +65,11 @@ def test_without_a_validation_set_nothing_asks_for_one() -> None:
     made = plan(Amount(10, 250, 60, 0), 60, lambda *_: 5000.0, given=None, changes={})
     train = preset(made.preset, **made.settings).train
     assert not train.bleu and train.patience is None and train.best == "loss"
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(10, 5), (60, 45.2), (1800, 1646), (36_000, 33_110)])
+def test_the_time_of_training_leaves_room_for_the_test(seconds: float, expected: float) -> None:
+    assert training_seconds(seconds) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

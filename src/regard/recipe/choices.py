@@ -13,9 +13,9 @@ Settings = dict[str, dict[str, Any]]
 Speed = Callable[[str, Settings], float]
 """Return the source and target tokens per second that this machine trains with a preset and changes of it."""
 
-TRAINING = 0.65  # share of the time for steps; the rest is for validations, checkpoints and the test
-LIMIT = 0.8  # share of the time after which training ends, whatever it has done
-STEPS = 2000  # updates that a run should have, if the batches do not get too small for that
+RESERVE, SHARE = 10.0, 0.08  # seconds, and share of the time, for choosing and writing the model and for the test
+STEPPING = 0.9  # share of the rest for steps; what is left of it is for validations and checkpoints
+STEPS = 8000  # updates that a run should have, if the batches do not get too small for that
 LEAST_STEPS = 60
 SMALLEST_BATCH, LARGEST_BATCH = 512, 4096
 VALIDATIONS, FEW_VALIDATIONS, SHORT = 10, 6, 600.0  # fewer in a run of less than ten minutes
@@ -63,7 +63,7 @@ SIZES = (
     Size(1_000_000, "base", {}, "6 + 6 layers of 512"),
 )
 DROPOUT = ((2_000, 0.4), (20_000, 0.3), (200_000, 0.2), (math.inf, 0.1))
-PEAK_RATE = 0.003  # at d_model 128; less for wider models
+PEAK_RATE = 0.002  # at d_model 128; less for wider models
 WIDTHS = {"tiny": 128, "small": 256, "base": 512}
 
 
@@ -86,7 +86,7 @@ def plan(amount: Amount, seconds: float, speed: Speed, *, given: str | None, cha
     pairs, tokens = amount.pairs, amount.tokens
     dropout = next(value for most, value in DROPOUT if pairs < most)
     passes = most_passes(pairs)
-    budget = TRAINING * seconds * rate
+    budget = STEPPING * training_seconds(seconds) * rate
     trained = min(budget, passes * tokens)
     asked = changes.get("train", {})
     batch = asked.get("batch_tokens") or _batch(trained, amount)
@@ -98,7 +98,7 @@ def plan(amount: Amount, seconds: float, speed: Speed, *, given: str | None, cha
     train: dict[str, Any] = {
         "schedule": "cosine", "peak_rate": round(PEAK_RATE * 128 / width, 6), "warmup": warmup, "clip": 1.0,
         "batch_tokens": batch, "steps": steps, "checkpoint_every": every, "log_every": max(1, every // 4),
-        "average_last": 4, "keep_last": 4, "max_minutes": round(LIMIT * seconds / 60, 2), "final": "auto",
+        "average_last": 4, "keep_last": 4, "max_minutes": round(training_seconds(seconds) / 60, 2), "final": "auto",
     }  # fmt: skip
     if amount.valid:
         train |= {"bleu": True, "best": "bleu", "patience": PATIENCE}
@@ -123,8 +123,13 @@ def _steps_reason(steps: int, batch: int, tokens: int, limit: str) -> str:
 
 
 def _validation_reason(every: int, seconds: float) -> str:
-    end = f"ends after {PATIENCE} in a row without a better BLEU, or after {shown(LIMIT * seconds)}"
+    end = f"ends after {PATIENCE} in a row without a better BLEU, or after {shown(training_seconds(seconds))}"
     return f"every {every:,} steps; {end}"
+
+
+def training_seconds(seconds: float) -> float:
+    """Return after how long training ends, whatever it has done, so that the model is tested within so many seconds."""
+    return max(0.5 * seconds, (1 - SHARE) * seconds - RESERVE)
 
 
 FILLED = 0.8  # of the tokens that a batch may have, those that are no padding
@@ -151,7 +156,7 @@ def _size(
     enough = min(ENOUGH_PASSES * amount.tokens, ENOUGH_TOKENS)
     for number, size in enumerate(reversed(sizes)):
         rate = speed(size.preset, {**changes, "model": {**size.model, **changes.get("model", {})}})
-        if TRAINING * seconds * rate >= enough or size is sizes[0]:
+        if STEPPING * training_seconds(seconds) * rate >= enough or size is sizes[0]:
             why = (
                 f"as large as {amount.pairs:,} pairs fill"
                 if not number
