@@ -54,7 +54,8 @@ def test_a_run_from_python(outcome: Any, pairs: tuple[Path, Path]) -> None:
     assert outcome.bleu.signature.startswith("nrefs:1") and 0 <= outcome.chrf.value <= 100
     assert outcome.advice and outcome.minutes > 0 and outcome.final in ("mean", "best", "last")
     config = read(run / "run.toml")
-    assert config.train.steps == 12 and config.train.bleu and config.model.vocabulary == data.source_subwords.size
+    assert config.train.steps == 12 and config.model.vocabulary == data.source_subwords.size
+    assert config.train.best == "loss" and not config.train.bleu, "BLEU of a few pairs is noise"
     assert library.load(outcome.model).translate("number 7") is not None
     assert json.loads(json.dumps(outcome.as_dict()))["plan"]["preset"] == "tiny"
 
