@@ -52,7 +52,7 @@ def test_a_run_from_python(outcome: Any, pairs: tuple[Path, Path]) -> None:
     assert outcome.pairs + outcome.tested + len(valid_texts(run / "data")) == 242
     assert len(outcome.examples) == 10 and all(one.source and one.reference for one in outcome.examples)
     assert outcome.bleu.signature.startswith("nrefs:1") and 0 <= outcome.chrf.value <= 100
-    assert outcome.advice and outcome.minutes > 0 and outcome.final in ("mean", "best", "last")
+    assert outcome.advice and 0 <= outcome.minutes < 5 and outcome.final in ("mean", "best", "last")
     config = read(run / "run.toml")
     assert config.train.steps == 12 and config.model.vocabulary == data.source_subwords.size
     assert config.train.best == "loss" and not config.train.bleu, "BLEU of a few pairs is noise"
