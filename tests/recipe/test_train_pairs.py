@@ -113,7 +113,7 @@ def test_the_command(pairs: tuple[Path, Path], tmp_path: Path, capfd: pytest.Cap
     [
         (["--time", "5m", "--preset", "tiny"], "--time goes with --train"),
         (["--from-language", "en", "--preset", "tiny"], "--from-language goes with --train"),
-        (["--train", "a.en", "--from", "runs/x/model"], "--from has no place"),
+        (["--train", "a.en", "--from", "en"], "--from has no place beside it; the languages are --from-language"),
         (["--train", "a.en", "--data", "d"], "--data has no place"),
         (["--train", "a.en"], "say where the run is kept"),
         (["--train", "a.en", "--out", "x", "--time", "soon"], "'soon' is not a time"),
