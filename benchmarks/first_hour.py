@@ -1,6 +1,6 @@
 """The one command beside hand-set defaults, on the same pairs and in the same minutes.
 
-    python benchmarks/first_hour.py --pairs kor-eng.tsv.gz --to ko [--count 5000] [--minutes 5] [--processor-time] [--json]
+    python benchmarks/first_hour.py --pairs kor-eng.tsv.gz --to ko [--count 5000] [--minutes 5] [--processor-time]
 
 The file is a TSV: English TAB the other language. 500 pairs are kept apart by a hash of the English sentence to measure
 both models; of the others, `--count` are taken. First runs `regard train --train … --time MINUTESm`. Then what one did

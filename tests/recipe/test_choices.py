@@ -6,7 +6,7 @@ import pytest
 
 from regard.config.presets import preset
 from regard.errors import UserError
-from regard.recipe.choices import Amount, Plan, plan, training_seconds
+from regard.recipe.choices import Amount, Plan, most_passes, plan, training_seconds
 from regard.recipe.durations import seconds, shown
 
 TOKENS = 25  # of an everyday pair, both sides
@@ -42,6 +42,10 @@ def test_more_data_gets_larger_models_and_less_dropout() -> None:
     assert [model.dropout for model in models] == [0.4, 0.3, 0.2, 0.1]
     assert chosen(5_000_000, 60 * 24 * 30, faster=100).preset == "base"
     assert chosen(5_000_000, 600).preset == "small", "in ten hours on two cores base would see 18 million tokens"
+
+
+def test_most_passes() -> None:
+    assert [round(most_passes(pairs)) for pairs in (0, 500, 5_000, 50_000, 500_000, 10**8)] == [40, 46, 100, 40, 16, 10]
 
 
 @pytest.mark.parametrize(("minutes", "expected"), [(1, 0.1), (3, 0.2), (30, 0.3)])
