@@ -375,6 +375,7 @@ def test_examples_and_what_the_model_is_good_for(open_page: Open) -> None:
 
 def test_one_taps_where_there_is_no_pointer(open_page: Open, translator: Translator) -> None:
     shown = open_page(has_touch=True, is_mobile=True, **PHONE)
+    assert shown.get_attribute("#text", "placeholder") == "Type or paste a text"  # there is no file to drop
     write(shown, TEXT, translator.translate(TEXT))
     expect(shown.locator("#panel .note")).to_contain_text("Tap a word")
 

@@ -41,7 +41,8 @@ class TrainConfig(Frozen):
     """Adam's ε (section 5.3)."""
     schedule: Literal["paper", "inverse-sqrt", "cosine", "constant"] = "paper"
     """paper: equation 3. The others rise linearly to peak_rate over the warmup; then inverse-sqrt falls as
-    1/sqrt(step), cosine falls as a half cosine to 0 at the last step, constant stays."""
+    1/sqrt(step), cosine falls as a half cosine to 0 at the last step (at max_minutes, if that comes first), constant
+    stays."""
     warmup: Annotated[int, Field(ge=0)] = 4000
     """Number of steps over which the learning rate rises (section 5.3)."""
     peak_rate: Annotated[float, Field(gt=0)] | None = None

@@ -214,7 +214,7 @@ class _Run:
         while self.progress.step < settings.steps and not self._stale() and not self._late():
             started, started_cpu = perf_counter(), process_time()
             step, number = next(steps), self.progress.step + 1
-            update = self.trainer.update(step, number, self.asked.__bool__)
+            update = self.trainer.update(step, number, self.asked.__bool__, time=self._time())
             self._account(step, update, perf_counter() - started, process_time() - started_cpu)
             self.observer.step(number, update)
             last = number == settings.steps or self._late()
@@ -244,9 +244,13 @@ class _Run:
         self.progress = replace(self.progress, pauses=self.progress.pauses + perf_counter() - started)
         self.observer.phase("training")
 
-    def _late(self) -> bool:
+    def _time(self) -> float:
+        """Return the share of train.max_minutes that has passed; 0 without such a limit."""
         limit = self.config.train.max_minutes
-        return limit is not None and self.progress.seconds + self.progress.pauses >= 60 * limit
+        return 0.0 if limit is None else (self.progress.seconds + self.progress.pauses) / (60 * limit)
+
+    def _late(self) -> bool:
+        return self._time() >= 1.0
 
     def finish(self) -> Path:
         """Write the final model: of mean, best and last the better one, or the one that train.final names."""
@@ -313,7 +317,7 @@ class _Run:
             {
                 "event": "train",
                 **figures,
-                "rate": self.trainer.rate(now.step),
+                "rate": self.trainer.rate(now.step, self._time()),
                 "tokens_per_second": round(now.window["seen"] / now.window["seconds"], 1),
                 "tokens": now.tokens,
                 "seconds": round(now.seconds, 3),
