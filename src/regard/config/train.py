@@ -87,12 +87,12 @@ class TrainConfig(Frozen):
     moments are sharded among them (FSDP2); only to translate at a validation, or to validate a moving average, does
     each process need memory for all weights."""
     communication: Literal["float32", "bf16"] = "float32"
-    """The precision in which processes exchange gradients. bf16 halves the bytes on the network and rounds the gradients."""
+    """The precision in which processes exchange gradients. bf16 halves the bytes on the network, and rounds."""
     bucket_mb: Annotated[float, Field(gt=0)] | None = None
     """MiB of gradients that ddp sends at once, while the rest is computed; by default 25, and first 1."""
     wait_minutes: Annotated[float, Field(gt=0, le=60 * 24 * 7)] = 120.0
-    """Minutes that a process waits for the others before it considers them lost and ends. The others wait while the first
-    one validates, translates and saves, so it must be longer than that takes."""
+    """Minutes that a process waits for the others before it considers them lost and ends. The others wait while the
+    first one validates, translates and saves, so it must be longer than that takes."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
