@@ -309,6 +309,31 @@ def test_another_word(open_page: Open, translator: Translator) -> None:
     assert shown.evaluate("document.activeElement.id") == "translation"
 
 
+def test_weak_words_are_underlined(open_page: Open) -> None:
+    """With what else was probable; not those of a text that was corrected or of another choice."""
+    text = "The quarterly flange report is overdue."
+    with running("en-de") as server:
+        best = server.state.models.loaded("en-de").translator.window([text], Options(target="de", token_scores=True))[0]
+        assert best.weak_words, "a model of everyday sentences is not sure of this one"
+        shown = open_page(server=server)
+        write(shown, text, best.text)
+        weak = shown.locator("#answer .mirror .weak")
+        expect(weak).to_have_count(len(best.weak_words))
+        assert weak.all_text_contents() == [best.text.split()[number] for number in best.weak_words]
+        (number, probability), *_ = best.weak_words.items()
+        box = shown.locator(f"#answer [data-word='{number}']").bounding_box()
+        assert box is not None
+        shown.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        percent = 100 * probability
+        said = f"The model was not sure of this word ({percent:.{1 if percent < 9.95 else 0}f} %)."
+        expect(shown.locator(".words-menu .note")).to_have_text(said)
+        shown.locator(".words-menu [role=menuitem]").first.click()
+        expect(shown.locator("#undo")).to_be_visible()
+        expect(weak).to_have_count(0)
+        shown.click("#undo")
+        expect(weak).to_have_count(len(best.weak_words))
+
+
 def test_a_correction_takes_effect(
     open_page: Open, folders: dict[str, str], translator: Translator, tmp_path: Path
 ) -> None:
@@ -350,6 +375,7 @@ def test_examples_and_what_the_model_is_good_for(open_page: Open) -> None:
 
 def test_one_taps_where_there_is_no_pointer(open_page: Open, translator: Translator) -> None:
     shown = open_page(has_touch=True, is_mobile=True, **PHONE)
+    assert shown.get_attribute("#text", "placeholder") == "Type or paste a text"  # there is no file to drop
     write(shown, TEXT, translator.translate(TEXT))
     expect(shown.locator("#panel .note")).to_contain_text("Tap a word")
 

@@ -5,7 +5,9 @@ import os
 import shutil
 import signal
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from threading import Event
 
 import pytest
 from tests.serve.running import MULTIPART, Answer, ask, multipart, process
@@ -102,3 +104,47 @@ def test_sighup_takes_the_new_model_in_place(folders: dict[str, str], tmp_path: 
         until(lambda: " reloaded the models" in log.read_text())
         wanted = load(folders["de-en"]).translate(text)
         assert translate(server.port, text).json["translatedText"] == wanted != before
+
+
+def reloaded(log: Path, times: int) -> bool:
+    return log.read_text().count(" reloaded the models") >= times
+
+
+def test_sighup_under_load_drops_no_request(folders: dict[str, str], tmp_path: Path) -> None:
+    """Requests that are under way while models are exchanged twice are answered, each by the old or the new one."""
+    model, log = tmp_path / "model", tmp_path / "log"
+    shutil.copytree(folders["en-de"], model)
+    texts = [f"{line} {number}" for number, line in enumerate(sentences()[:60])]
+    old, new = (load(folders[name]).translate(texts) for name in ("en-de", "de-en"))
+    unhurried = ("--set", "answer_seconds=1000")  # on a busy machine some would be told that the server is busy
+    with (
+        process(log, "--model", f"en-de={model}", "--port", "0", *unhurried) as server,
+        ThreadPoolExecutor(4) as threads,
+    ):
+        done = Event()
+        answers: list[tuple[int, Answer]] = []
+
+        def keep_asking(first: int) -> None:
+            while not done.is_set():
+                for number in range(first, len(texts), 4):
+                    answers.append((number, translate(server.port, texts[number])))
+
+        def answered_by(translations: list[str], since: int) -> bool:
+            return any(answer.json["translatedText"] == translations[n] for n, answer in answers[since:])
+
+        clients = [threads.submit(keep_asking, first) for first in range(4)]
+        try:
+            for turn, (name, wanted) in enumerate((("de-en", new), ("en-de", old))):
+                model.rename(tmp_path / f"old-{turn}")
+                shutil.copytree(folders[name], tmp_path / "new")
+                (tmp_path / "new").rename(model)
+                server.popen.send_signal(signal.SIGHUP)
+                until(partial(reloaded, log, turn + 1))
+                until(partial(answered_by, wanted, len(answers)))
+        finally:
+            done.set()
+        for client in clients:
+            client.result()
+    assert {answer.status for _, answer in answers} == {200}
+    made = {(number, answer.json["translatedText"]) for number, answer in answers}
+    assert made <= {*enumerate(old), *enumerate(new)}

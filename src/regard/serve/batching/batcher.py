@@ -172,11 +172,11 @@ class Batcher:
                     raise gone()
                 self._changed.wait(POLL)
             job.cancellation.begun = True
-            if batched:
-                self.jobs.append(job)
             self.begun.add(job)
             self._count(cost)
-            self._changed.notify_all()
+            if batched:
+                self.jobs.append(job)
+                self._changed.notify_all()
 
     def wake(self) -> None:
         """Wake all threads after a cancellation, so that cancelled jobs are dropped now."""

@@ -21,7 +21,7 @@ class Job:
     cancellation: CancellationToken
     background: bool = False
     arrived: float = field(default_factory=time.monotonic)
-    """When the request enqueued its first source."""
+    """The time at which the request enqueued its first source."""
     found: list[list[Hypothesis]] = field(init=False)
     waiting: deque[int] = field(init=False)
     """Indices of the sources that are not started."""
