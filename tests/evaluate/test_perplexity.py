@@ -33,7 +33,7 @@ def test_scores_are_sums_of_log_softmax(translator: Translator, monkeypatch: pyt
             assert one.token_scores == pytest.approx(right, abs=1e-4)
             assert one.log_probability == pytest.approx(sum(right), abs=1e-3)
             assert len(one.tokens) + 1 == len(one.token_scores)
-            assert one.perplexity == pytest.approx(math.exp(-sum(logs) / len(logs)), rel=1e-3)
+            assert one.perplexity == pytest.approx(math.exp(-sum(right) / len(right)), rel=1e-3)
     total = sum(map(sum, wanted)) / sum(map(len, wanted))
     assert perplexity(scored) == pytest.approx(math.exp(-total), rel=1e-4)
 
