@@ -538,8 +538,8 @@ def test_the_average_of_a_moving_average_is_what_training_writes(
     for name, last in (("default", None), ("one", 1)):
         assert average_run(run, tmp_path / name, last, warnings.append) == [12] and not warnings
         assert sha256(tmp_path / name / "model.safetensors") == sha256(model / "model.safetensors")
-    last = checkpoint.folder(run / "checkpoints", 12)
-    assert sha256(model / "model.safetensors") != sha256(last / "model.safetensors"), "these are the raw weights"
+    newest = checkpoint.folder(run / "checkpoints", 12)
+    assert sha256(model / "model.safetensors") != sha256(newest / "model.safetensors"), "these are the raw weights"
     assert average_run(run, tmp_path / "two", 2, warnings.append) == [8, 12]
     parts = [checkpoint.load(checkpoint.folder(run / "checkpoints", step)).tensors for step in (8, 12)]
     for name, tensor in load_model(tmp_path / "two").model.state_dict().items():
