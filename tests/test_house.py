@@ -19,7 +19,7 @@ ORDER = (  # a room may use the rooms before it that its row names, never those 
     ("model", ""),
     ("saved", "text model"),
     ("search", "text model"),
-    ("train", "text data model saved search"),
+    ("train", "text data terms model saved search"),
     ("exchange", "text model saved"),
     ("engines", "text model saved search exchange"),
     ("translate", "text documents terms memory model saved search exchange engines"),

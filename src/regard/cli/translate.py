@@ -49,6 +49,7 @@ def translate(
     beam: Annotated[int | None, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = None,
     alpha: Annotated[float | None, typer.Option(help="Exponent of the length penalty.")] = None,
     penalty: Annotated[Literal["paper", "average"] | None, typer.Option(help="Kind of length penalty.")] = None,
+    beta: Annotated[float | None, typer.Option(help="Weight of the coverage penalty; 0 is none.")] = None,
     extra_length: Annotated[int | None, typer.Option(help="Tokens an output may have more than its source.")] = None,
     n_best: Annotated[
         int | None, typer.Option(min=1, help="Print so many translations of each line: id ||| text ||| score.")
@@ -133,6 +134,7 @@ def translate(
         beam=beam,
         alpha=alpha,
         penalty=penalty,
+        beta=beta,
         extra_length=extra_length,
         n_best=n_best or 1,
         sampling=_sampling(sample, temperature, top_k, top_p, seed),

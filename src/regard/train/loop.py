@@ -43,6 +43,7 @@ from regard.train.run import (
     subword_files,
 )
 from regard.train.step import Objective, Trainer, Update, knows_bf16
+from regard.train.terminology import with_terms
 from regard.train.validation import Validator, check_validation, validation_losses
 
 DIVERGED = 10  # times the loss of a uniform guess, far above that of any model that can still learn
@@ -144,9 +145,12 @@ class _Run:
             self.trainer.assign(self.trainer.model.word_flags(*data.word_beginnings))
         self.longest = longest(config.model)
         settings = config.train
-        self.batches = Batches(data.train, batch_tokens=settings.batch_tokens, seed=settings.seed, longest=self.longest)
+        splits = with_terms(data, settings.terminology)
+        self.batches = Batches(splits, batch_tokens=settings.batch_tokens, seed=settings.seed, longest=self.longest)
         self.too_long = check_lengths(config, data, self.batches)
-        self.progress = RunProgress(data=fingerprint(data.directory), environment=environment(world))
+        self.progress = RunProgress(
+            data=fingerprint(data.directory, settings.terminology), environment=environment(world)
+        )
         self.log: Log | None = None
 
     def resume(self, weights: Mapping[str, Tensor] | None, changes: Mapping[str, object]) -> None:
@@ -210,7 +214,7 @@ class _Run:
         while self.progress.step < settings.steps and not self._stale() and not self._late():
             started, started_cpu = perf_counter(), process_time()
             step, number = next(steps), self.progress.step + 1
-            update = self.trainer.update(step, number, self.asked.__bool__)
+            update = self.trainer.update(step, number, self.asked.__bool__, time=self._time())
             self._account(step, update, perf_counter() - started, process_time() - started_cpu)
             self.observer.step(number, update)
             last = number == settings.steps or self._late()
@@ -240,9 +244,13 @@ class _Run:
         self.progress = replace(self.progress, pauses=self.progress.pauses + perf_counter() - started)
         self.observer.phase("training")
 
-    def _late(self) -> bool:
+    def _time(self) -> float:
+        """Return the share of train.max_minutes that has passed; 0 without such a limit."""
         limit = self.config.train.max_minutes
-        return limit is not None and self.progress.seconds + self.progress.pauses >= 60 * limit
+        return 0.0 if limit is None else (self.progress.seconds + self.progress.pauses) / (60 * limit)
+
+    def _late(self) -> bool:
+        return self._time() >= 1.0
 
     def finish(self) -> Path:
         """Write the final model: of mean, best and last the better one, or the one that train.final names."""
@@ -309,7 +317,7 @@ class _Run:
             {
                 "event": "train",
                 **figures,
-                "rate": self.trainer.rate(now.step),
+                "rate": self.trainer.rate(now.step, self._time()),
                 "tokens_per_second": round(now.window["seen"] / now.window["seconds"], 1),
                 "tokens": now.tokens,
                 "seconds": round(now.seconds, 3),

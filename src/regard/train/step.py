@@ -75,7 +75,7 @@ class Update:
     taken: bool
     """False if the loss or the gradient was not finite, so that the weights were not updated."""
     stop: bool
-    """Whether any process was asked to stop."""
+    """True if any process was asked to stop."""
     reward: float | None = None
     """Mean reward of the samples, for the objective `reward`."""
 
@@ -153,8 +153,13 @@ class Trainer:
             return False
         return model.deterministic_in_threads(self.config.precision)
 
-    def update(self, step: Step, number: int, asked: Callable[[], bool] = lambda: False) -> Update:
-        """Compute the gradient of all batches of the group, per token, and apply Adam (section 5.3) if it is finite."""
+    def update(
+        self, step: Step, number: int, asked: Callable[[], bool] = lambda: False, *, time: float = 0.0
+    ) -> Update:
+        """Compute the gradient of all batches of the group, per token, and apply Adam (section 5.3) if it is finite.
+
+        `time` is the share of train.max_minutes that has passed.
+        """
         self.objective.train()
         sentences = float(sum(len(batch.source_BS) for batch in step.batches))
         loss, nll, reward, sentences, stops = self.world.total(
@@ -163,7 +168,7 @@ class Trainer:
         gradients = [parameter.grad for parameter in self.parameters.values() if parameter.grad is not None]
         norm_tensor = whole(torch.nn.utils.get_total_norm(gradients, foreach=True))
         norm = norm_tensor.item()
-        learning_rate = self.rate(number)
+        learning_rate = self.rate(number, time)
         taken = bool(torch.isfinite(norm_tensor)) and loss - loss == 0.0
         if taken:
             if self.config.clip is not None:
@@ -300,8 +305,8 @@ class Trainer:
         enabled = self.config.precision == "bf16"
         return torch.autocast(self.world.device.type, torch.bfloat16, enabled=enabled)
 
-    def rate(self, number: int) -> float:
-        return rate(number, self.config, self.description.d_model)
+    def rate(self, number: int, time: float = 0.0) -> float:
+        return rate(number, self.config, self.description.d_model, time)
 
     def check(self, weights: Mapping[str, Tensor]) -> None:
         """Reject weights whose names or shapes differ from the model's."""
