@@ -101,8 +101,10 @@ def _connect(backend: str, timeout: timedelta) -> tuple[int, int]:
     """Make the process group, and return this process's rank and the number of processes."""
     try:
         store, rank, size = next(rendezvous("env://", timeout=timeout))
-        # When torchrun restarts all processes after a loss, none may find the addresses of the previous ones.
-        store = PrefixStore(f"start {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+        if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+            # When torchrun restarts all processes after a loss, none may find the addresses of the previous ones. A
+            # store of the processes' own is new each time; and a host that joins has not counted the restarts.
+            store = PrefixStore(f"start {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
         dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timeout)
     except RuntimeError as error:  # torch's DistError, or one of gloo
         raise Failed(
