@@ -26,7 +26,7 @@ ENOUGH_PASSES = 5  # a size that gets through fewer, and through fewer tokens th
 
 @dataclass(frozen=True)
 class Amount:
-    """How much data there is to train on."""
+    """The amount of data to train on."""
 
     pairs: int
     tokens: int
@@ -73,7 +73,7 @@ WIDTHS = {"tiny": 128, "small": 256, "base": 512}
 
 @dataclass(frozen=True)
 class Plan:
-    """What was chosen for a run, and why."""
+    """The settings chosen for a run, with their reasons."""
 
     preset: str
     settings: Settings

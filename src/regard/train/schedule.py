@@ -1,4 +1,4 @@
-"""The learning rate at each step (section 5.3)."""
+"""The learning rate at each step: warmup, then decay (section 5.3)."""
 
 import math
 
