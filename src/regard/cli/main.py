@@ -23,6 +23,7 @@ from regard.cli import (
     prepare,
     score,
     serve,
+    synthesise,
     train,
     translate,
 )
@@ -44,6 +45,7 @@ app.add_typer(corpora.app, name="corpora")
 app.command("prepare", cls=VariadicCommand)(prepare.prepare)
 app.command("train", cls=VariadicCommand)(train.train)
 app.command("tune")(tune.tune)
+app.command("synthesise")(synthesise.synthesise)
 app.command("translate")(translate.translate)
 app.command("parse")(parse.parse)
 app.command("evaluate")(evaluate.evaluate)
