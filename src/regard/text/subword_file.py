@@ -64,6 +64,10 @@ class Pieces:
     kind: SubwordKind
     rules: Rules | None = None
     """Set for an imported model only."""
+    scores: tuple[float, ...] = ()
+    """Of each piece: its log probability, or minus the number of its merge."""
+    normal: tuple[bool, ...] = ()
+    """Whether text is made of the piece: neither reserved, nor a byte, nor unused."""
 
 
 def is_tag(name: str) -> bool:
@@ -133,7 +137,8 @@ def read(content: bytes, origin: str) -> Pieces:
         reason = str(error) if isinstance(error, _UnsoundError) else "it is damaged"
         message = f"{origin}: not a subword model that regard wrote ({reason}); restore it from a copy or prepare again"
         raise UserError(message) from None
-    return Pieces(names, tags, kind, rules)
+    normal = tuple(kind == NORMAL for _, _, kind in records)
+    return Pieces(names, tags, kind, rules, tuple(score for _, score, _ in records), normal)
 
 
 class _UnsoundError(Exception):

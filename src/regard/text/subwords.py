@@ -50,6 +50,7 @@ class Subwords:
         self.tags = found.tags
         self._origin = origin
         self._names = found.names
+        self._found = found
         self._first_byte = len(subword_file.RESERVED) + len(found.tags)
         self._imported = found.rules is not None
         self._numbers = (
@@ -172,6 +173,12 @@ class Subwords:
         """Decode each of several sequences."""
         given, decode = list(map(list, sequences)), self._processor.Decode
         return decode(given, num_threads=1) if len(given) >= _MANY else list(map(decode, given))
+
+    @cached_property
+    def scores(self) -> dict[str, float]:
+        """Return the score of each piece that text is made of: its log probability, or minus the number of its merge."""
+        found = self._found
+        return {name: score for name, score, normal in zip(found.names, found.scores, found.normal, strict=True) if normal}
 
     @cached_property
     def spelling(self) -> list[bytes]:

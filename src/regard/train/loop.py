@@ -15,6 +15,7 @@ from regard.code_version import training_version
 from regard.config.run import Config
 from regard.data.batches import Batches, Step
 from regard.data.prepared import Prepared
+from regard.data.redraw import Redraw
 from regard.errors import Failed, Interrupted, UserError
 from regard.files import disk_mistakes, whole_directory
 from regard.model.later.next_word import NextWordTransformer
@@ -139,7 +140,11 @@ class _Run:
             self.trainer.assign(self.trainer.model.word_flags(*data.word_beginnings))
         self.longest = longest(config.model)
         settings = config.train
-        self.batches = Batches(data.train, batch_tokens=settings.batch_tokens, seed=settings.seed, longest=self.longest)
+        rate, seed = settings.subword_sampling, settings.seed
+        redraw = None if rate is None else Redraw.of(data, rate, seed)
+        self.batches = Batches(
+            data.train, batch_tokens=settings.batch_tokens, seed=seed, longest=self.longest, redraw=redraw
+        )
         self.too_long = check_lengths(config, data, self.batches)
         self.progress = RunProgress(data=fingerprint(data.directory), environment=environment(world))
         self.log: Log | None = None
