@@ -10,11 +10,12 @@ from regard.config.special_tokens import BOS, EOS, PAD
 from regard.data.batches import Batches, Position, Step
 from regard.data.prepared import Prepared
 from regard.data.redraw import Redraw
+from regard.text.segmentation import Segmenter
 from regard.text.subwords import Subwords
 
 
 def batches(data: Prepared, seed: int = 1, rate: float = 0.5) -> Batches:
-    return Batches(data.train, batch_tokens=150, seed=seed, redraw=Redraw.of(data, rate, seed))
+    return Batches(data.train, batch_tokens=150, seed=seed, redraw=Redraw.of(data, seed, rate))
 
 
 def texts(data: Prepared, step: Step) -> list[tuple[str, str]]:
@@ -48,7 +49,7 @@ def test_a_position_has_one_segmentation_and_another_epoch_another(data: Prepare
             by_pair.setdefault(pair, set()).add(tuple(number for number in row if number != PAD))
     assert stream[-1].position.epoch > 0
     assert any(len(segmentations) > 1 for segmentations in by_pair.values())
-    other = next(Batches(data.train, batch_tokens=150, seed=1, redraw=Redraw.of(data, 0.5, 2)).steps())
+    other = next(Batches(data.train, batch_tokens=150, seed=1, redraw=Redraw.of(data, 2, 0.5)).steps())
     assert not torch.equal(other.batches[0].target_BT, stream[0].batches[0].target_BT)
 
 
@@ -64,18 +65,20 @@ def test_processes_share_one_stream_and_count_alike(data: Prepared, world: int) 
         assert torch.equal(one.source_BS, other.source_BS) and torch.equal(one.target_BT, other.target_BT)
 
 
-def test_a_text_that_would_get_too_long_stays(data: Prepared) -> None:
-    stream = Batches(
-        data.train, batch_tokens=150, seed=1, longest=12, redraw=lambda position, row, side, ids: [*ids.tolist()] * 3
-    )
-    for step in islice(stream.steps(), 5):
-        for batch in step.batches:
-            assert max(batch.plan.source_B.max(), batch.plan.target_B.max()) <= 11
-            for (corpus, index), length in zip(batch.pairs, batch.plan.source_B.tolist(), strict=True):
-                usual = len(data.train[corpus].pair(index)[0])
-                assert length == (3 * usual if 3 * usual + 1 <= 12 else usual)
+def test_a_text_that_would_get_too_long_keeps_its_segmentation(data: Prepared) -> None:
+    redraw = Redraw.of(data, 1, 0.9, longest=14)
+    assert redraw is not None
+    kept = 0
+    for index in range(200):
+        usual = data.train[0].pair(index)
+        for one, other in zip(usual, redraw(Position(batch=index), 0, *usual), strict=True):
+            assert len(other) <= 13 or list(other) == one.tolist()
+            kept += len(one) > 6 and list(other) == one.tolist()
+    assert kept, "some would have become too long"
 
 
-def test_the_symbols_of_trees_are_left_alone() -> None:
+def test_nothing_is_drawn_unless_asked_and_symbols_of_trees_are_left_alone(data: Prepared) -> None:
+    assert Redraw.of(data, 1) is None
     ids = np.array([5, 6, 7], dtype=np.uint16)
-    assert Redraw((None, None), 1)(Position(), 0, 1, ids) == [5, 6, 7]
+    segmenter = Segmenter(data.source_subwords, 0.5)
+    assert Redraw(1, (segmenter, None))(Position(), 0, ids, ids)[1] == [5, 6, 7]

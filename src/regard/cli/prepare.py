@@ -21,8 +21,11 @@ FILES = f"FILE [FILE]{MANY}"
 def prepare(
     *,
     task: Annotated[
-        Literal["translation", "parsing"],
-        typer.Option(help="What to prepare for. parsing: --train and --valid name files of trees, one each."),
+        Literal["translation", "parsing", "denoise"],
+        typer.Option(
+            help="What to prepare for. parsing: --train and --valid name files of trees, one each. denoise: --text "
+            "names text in one language, in which a model learns to fill in spans before it learns to translate."
+        ),
     ] = "translation",
     train: Annotated[
         list[str] | None,
@@ -31,6 +34,10 @@ def prepare(
             help="Training text: two files aligned by line (train.en train.de), or one TSV or JSON-lines file; "
             "plain, .gz, .xz or .zst; - is standard input. Give the option once for each corpus.",
         ),
+    ] = None,
+    text: Annotated[
+        list[str] | None,
+        typer.Option(metavar=FILES, help="Text in one language, for --task denoise; each file is a corpus."),
     ] = None,
     valid: Annotated[list[str] | None, typer.Option(metavar=FILES, help="Validation text, in the same ways.")] = None,
     corpus: Annotated[
@@ -107,6 +114,8 @@ def prepare(
 
     regard prepare --train train.en train.de --out DIR
 
+    regard prepare --task denoise --text mono.ko mono.en --vocabulary 8000 --out DIR
+
     regard prepare --task parsing --train trees.mrg --valid dev.mrg --vocabulary 8000 --out DIR
 
     --train and --valid take the words that follow them, up to the next option. The folder is made whole or not at all.
@@ -126,7 +135,11 @@ def prepare(
     if corpus:
         valid = valid or _public(corpus, "valid", source_language, target_language)
         train = [*(train or []), *_public(corpus, "train", source_language, target_language)]
-    training = corpora("--train", train, weight, tag)
+    if (task == "denoise") != bool(text) or (text and (train or corpus)):
+        raise UserError("--task denoise and --text go together, instead of --train and --corpus; give both or neither")
+    if text:
+        train = [name for value in text for name in split_value(value)]
+    training = corpora("--text" if text else "--train", train, weight, tag)
     valid_corpora = corpora("--valid", valid, None, valid_tag or _valid_tags(tag, valid), of="--valid-tag")
     config = _config(
         training,
@@ -216,7 +229,7 @@ def _config(corpora: "list[CorpusConfig]", filters: dict[str, Any], **values: An
     values["source_language"] = values["source_language"] or source
     values["target_language"] = values["target_language"] or target
     given = {key: value for key, value in values.items() if value is not None}
-    if values["task"] == "translation":
+    if values["task"] != "parsing":
         given.setdefault("valid_pairs", None)  # chosen by the amount of text
     given["filters"] = {key: value for key, value in filters.items() if value is not None}
     if given["filters"].get("max_ratio") == 0:

@@ -31,12 +31,12 @@ class CorpusConfig(Frozen):
     weight: Annotated[float, Field(gt=0)] = 1.0
     """How many times an epoch passes over the corpus: 2 is twice, 0.5 a different half each time."""
     tag: str | None = None
-    """A reserved token, such as <2de>, put before every source."""
+    """A reserved token, such as <2de>, put before every source; or several, such as <2de><bt>."""
 
     @field_validator("tag")
     @classmethod
     def _check_tag(cls, tag: str | None) -> str | None:
-        if tag is not None and not re.fullmatch(r"<[^\s<>,\"▁]+>", tag):
+        if tag is not None and not re.fullmatch(r"(<[^\s<>,\"▁]+>)+", tag):
             raise ValueError("a tag is written like <2de>, without spaces or commas")
         return tag
 
@@ -46,7 +46,8 @@ class PrepareConfig(Frozen):
 
     task: Task = "translation"
     """What the data is for. translation: pairs of sentences. parsing: each corpus is one file of trees; the source is a
-    sentence, the target its linearised tree."""
+    sentence, the target its linearised tree. denoise: each corpus is one file of text; the source is a line with spans
+    left out, the target the spans (T5), to train a model that is then fine-tuned to translate."""
     tree_tags: Literal["kept", "one"] = "kept"
     """How a word appears in a linearised tree. kept: as its own part-of-speech tag. one: as one symbol for all
     words."""

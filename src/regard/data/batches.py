@@ -42,8 +42,8 @@ class PairStore(Protocol):
     def pair(self, index: int, /) -> tuple[Ids, Ids]: ...
 
 
-Redraw = Callable[["Position", int, int, Ids], Sequence[int]]
-"""redraw(position, row, side, ids): other ids of the same text, a pure function of its arguments."""
+Redraw = Callable[["Position", int, Ids, Ids], tuple[Sequence[int], Sequence[int]]]
+"""redraw(position, row, source, target): what to train on instead of a pair, a pure function of its arguments."""
 
 
 class Position(NamedTuple):
@@ -162,9 +162,9 @@ class Batches:
     A corpus larger than a window is shuffled by blocks of consecutive pairs, so that reading a window touches that
     window's share of the disk and not a page for each pair.
 
-    `redraw` segments texts anew when they are read (text/segmentation.py). Batches are laid out by the usual lengths,
-    so they then may have more than batch_tokens; a text that would get longer than the limit stays as it is. Every
-    process redraws the batches of all, since the gradient is divided by the number of all tokens.
+    `redraw` changes pairs when they are read (redraw.py). Batches are laid out by the usual lengths, so they then may
+    have more than batch_tokens. Every process redraws the batches of all, since the gradient is divided by the number
+    of all tokens.
     """
 
     def __init__(
@@ -232,21 +232,8 @@ class Batches:
             epoch, window, batch = epoch + 1, 0, 0
 
     def build(self, plan: Plan) -> Batch:
-        """Read the tokens of a plan; with `redraw`, the batch's own plan has the lengths of the new segmentations."""
-        rows = _read(self.splits, plan)
-        if self.redraw is None:
-            return _build(plan, rows)
-        rows = [
-            (self._redrawn(plan.position, row, 0, source), self._redrawn(plan.position, row, 1, target))
-            for row, (source, target) in enumerate(rows)
-        ]
-        source_B, target_B = (np.array([len(pair[side]) for pair in rows], dtype=np.int64) for side in (0, 1))
-        return _build(replace(plan, source_B=source_B, target_B=target_B), rows)
-
-    def _redrawn(self, position: Position, row: int, side: int, ids: Ids) -> Ids:
-        assert self.redraw is not None
-        drawn = np.asarray(self.redraw(position, row, side, ids), dtype=np.int64)
-        return drawn if len(drawn) + 1 <= self.limit else ids
+        """Read the tokens of a plan; with `redraw`, the batch's own plan has the lengths of what was drawn."""
+        return _read(self.splits, plan, self.redraw)
 
     def _visits(self, corpus: int, epoch: int) -> tuple[int, int]:
         """Return the first visit of a corpus in an epoch, and the first after it."""
@@ -308,7 +295,12 @@ class Batches:
 
 
 def evaluation_batches(
-    split: PairStore, batch_tokens: int, *, longest: int | None = None, window: int = WINDOW
+    split: PairStore,
+    batch_tokens: int,
+    *,
+    longest: int | None = None,
+    window: int = WINDOW,
+    redraw: Redraw | None = None,
 ) -> Iterator[Batch]:
     """Yield every pair of a split exactly once, similar lengths together, in a fixed order (see `plan.index_B`).
 
@@ -326,7 +318,7 @@ def evaluation_batches(
             rows_B = order_N[begin:end]
             columns = (np.zeros_like(rows_B), index_N[rows_B], source_N[rows_B], target_N[rows_B])
             plan = Plan(Position(0, number, batch), Position(0, number, batch + 1), *columns)
-            yield _build(plan, _read((split,), plan))
+            yield _read((split,), plan, redraw)
 
 
 def _foreign(position: Position) -> UserError:
@@ -341,14 +333,15 @@ def _shortest(split: PairStore, window: int) -> int:
     return min(int(_longest(*split.lengths(part)).min()) for part in parts)
 
 
-def _read(splits: Sequence[PairStore], plan: Plan) -> list[tuple[Ids, Ids]]:
-    """Return the ids of the pairs of a plan."""
-    return [
+def _read(splits: Sequence[PairStore], plan: Plan, redraw: Redraw | None) -> Batch:
+    rows = [
         splits[corpus].pair(index) for corpus, index in zip(plan.corpus_B.tolist(), plan.index_B.tolist(), strict=True)
     ]
-
-
-def _build(plan: Plan, rows: list[tuple[Ids, Ids]]) -> Batch:
+    if redraw is not None:
+        drawn = [redraw(plan.position, row, *pair) for row, pair in enumerate(rows)]
+        rows = [(np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)) for source, target in drawn]
+        source_B, target_B = (np.array([len(pair[side]) for pair in rows], dtype=np.int64) for side in (0, 1))
+        plan = replace(plan, source_B=source_B, target_B=target_B)
     source_BS = _pad([source for source, _ in rows], plan.source_B, [])
     target_BT = _pad([target for _, target in rows], plan.target_B, [BOS])
     return Batch(plan, source_BS, target_BT)

@@ -20,7 +20,9 @@ from regard.data.passes.first_pass import PrepareProgress, first_pass
 from regard.data.passes.second_pass import SecondPass, learn, take
 from regard.data.passes.workers import Workers
 from regard.data.prepare_report import PrepareReport, Timings, total_read
+from regard.data.spans import SENTINELS
 from regard.errors import UserError
+from regard.text.subword_file import split_tags
 
 
 def prepare(
@@ -41,11 +43,10 @@ def prepare(
         raise UserError("there is no training corpus; name at least one")
     check_corpora([*train, *valid])
     replace = _may_replace(out := out.resolve(), force)
-    tags = tuple(dict.fromkeys([*config.tags, *(corpus.tag for corpus in [*train, *valid] if corpus.tag is not None)]))
-    config = config.model_copy(update={"tags": tags})
+    config = _with_tags(_denoising(config) if config.task == "denoise" else config, [*train, *valid])
     if config.subwords_from is not None:  # so that an error is reported before the work begins
         source, _ = take(Path(config.subwords_from), config)
-        for tag in tags:
+        for tag in config.tags:
             source.tag(tag)
     watch = _Watch(progress or (lambda *_: None))
     with (
@@ -57,6 +58,20 @@ def prepare(
     watch.end()
     rate = total_read([*report.train, report.valid]) / sum(watch.seconds.values())
     return report.model_copy(update={"timings": Timings(**watch.seconds, pairs_per_second=round(rate, 1))})
+
+
+def _with_tags(config: PrepareConfig, corpora: Sequence[CorpusConfig]) -> PrepareConfig:
+    """Return the config with the tags of the corpora; one may have several, such as <2ko><bt>."""
+    tags = [tag for corpus in corpora for tag in split_tags(corpus.tag or "")]
+    return config.model_copy(update={"tags": tuple(dict.fromkeys([*config.tags, *tags]))})
+
+
+def _denoising(config: PrepareConfig) -> PrepareConfig:
+    """Return the config of text in one language: a line is both sides of a pair, and reserved tokens stand for spans."""
+    if not config.shared or config.vocabulary_kind == "words":
+        raise UserError("--task denoise has the same text on both sides, in subwords; leave out --separate and words")
+    filters = config.filters.model_copy(update={"identical": True})
+    return config.model_copy(update={"tags": (*config.tags, *SENTINELS), "filters": filters})
 
 
 def _make(

@@ -74,6 +74,11 @@ def is_tag(name: str) -> bool:
     return TAG.fullmatch(name) is not None and len(name.encode()) <= LONGEST_TAG
 
 
+def split_tags(tags: str) -> list[str]:
+    """Split tags that are written together: <2ko><bt> -> <2ko>, <bt>."""
+    return re.findall("<[^>]*>", tags)
+
+
 def settings(kind: SubwordKind, *, squeeze: bool = False) -> bytes:
     """Return the end of every file: the fields of trainer_spec (2) and normalizer_spec (3) that are not defaults."""
     return _trainer(kind, fallback=True) + message(3, message(1, b"identity") + number(4, squeeze))

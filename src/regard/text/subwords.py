@@ -132,6 +132,10 @@ class Subwords:
         known = f"there are {', '.join(self.tags)}" if self.tags else "it has none"
         raise UserError(f"{self._origin}: no tag {name!r}{nearest(name, list(self.tags))}; {known}")
 
+    def tag_ids(self, names: str) -> list[int]:
+        """Return the ids of one or more reserved tokens, written together: <2ko><bt>."""
+        return [self.tag(name) for name in subword_file.split_tags(names)]
+
     def encode(self, texts: Sequence[str], *, threads: int = 1) -> list[list[int]]:
         """Encode each normalised text as ids, without BOS and EOS. No text can spell a reserved token."""
         texts = _encodable(texts)

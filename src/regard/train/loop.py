@@ -140,11 +140,10 @@ class _Run:
             self.trainer.assign(self.trainer.model.word_flags(*data.word_beginnings))
         self.longest = longest(config.model)
         settings = config.train
-        rate, seed = settings.subword_sampling, settings.seed
-        redraw = None if rate is None else Redraw.of(data, rate, seed)
-        self.batches = Batches(
-            data.train, batch_tokens=settings.batch_tokens, seed=seed, longest=self.longest, redraw=redraw
-        )
+        tokens, seed = settings.batch_tokens, settings.seed
+        most = tokens if self.longest is None else min(tokens, self.longest)
+        redraw = Redraw.of(data, seed, settings.subword_sampling, most)
+        self.batches = Batches(data.train, batch_tokens=tokens, seed=seed, longest=self.longest, redraw=redraw)
         self.too_long = check_lengths(config, data, self.batches)
         self.progress = RunProgress(data=fingerprint(data.directory), environment=environment(world))
         self.log: Log | None = None
@@ -352,7 +351,7 @@ class _Run:
         """Return loss and perplexity on the validation set, and in the first process the validator's figures."""
         assert self.data.valid is not None
         batch_tokens, device = self.config.train.batch_tokens, self.world.device
-        loss, nll = validation_losses(objective, self.data.valid, batch_tokens, device, self.longest)
+        loss, nll = validation_losses(objective, self.data, batch_tokens, device, self.longest)
         figures: Record = {"loss": loss, "nll": nll, "perplexity": perplexity(nll)}
         if self.validator is not None and self.world.first:
             self.observer.phase("translating the validation set")

@@ -279,14 +279,15 @@ class Translator:
 
     def tag(self, target: str | None) -> list[int]:
         """Return the ids before every source that select the target language; by default the model's own."""
-        tags, usual = self.source_subwords.tags, self.saved.languages[1]
+        usual = self.saved.languages[1]
+        tags = [tag for tag in self.source_subwords.tags if tag.startswith("<2")]
         if not tags and target in (None, usual):
             return []
         if target is None and f"<2{usual}>" not in tags:
             known = ", ".join(tags)
             raise UserError(f"this model translates into several languages ({known}); say which one, such as --to de")
         asked = target or f"<2{usual}>"
-        return [self.source_subwords.tag(asked if asked.startswith("<") else f"<2{asked}>")]
+        return self.source_subwords.tag_ids(asked if asked.startswith("<") else f"<2{asked}>")
 
     @property
     def directions(self) -> list[tuple[str | None, str]]:

@@ -107,9 +107,10 @@ class Encode:
         source_ids, source_lengths = self._encode(0, source)
         target_ids, target_lengths = self._encode(1, target)
         if job.tag is not None:
-            starts = np.cumsum(source_lengths) - source_lengths
-            source_ids = np.insert(source_ids, starts, self._subwords[0].tag(job.tag)).astype(self.ids)
-            source_lengths += 1
+            tags = self._subwords[0].tag_ids(job.tag)
+            starts = np.repeat(np.cumsum(source_lengths) - source_lengths, len(tags))
+            source_ids = np.insert(source_ids, starts, tags * len(source)).astype(self.ids)
+            source_lengths += len(tags)
         words = _words(source), _words(target)
         return Encoded(source_ids, target_ids, np.stack([source_lengths, target_lengths], axis=1), words)
 
