@@ -68,6 +68,10 @@ def prepare(
     subwords_from: Annotated[
         str | None, typer.Option(metavar="DIR", help="Take the subwords of this model or prepared data; to fine-tune.")
     ] = None,
+    grow: Annotated[
+        int | None,
+        typer.Option(min=1, help="With --subwords-from: add so many subwords for the new text, and its new tags."),
+    ] = None,
     tree_tags: Annotated[
         Literal["kept", "one"] | None,
         typer.Option(help="For parsing: words by their tags, or all by one symbol.", show_default="kept"),
@@ -77,7 +81,14 @@ def prepare(
         list[float] | None, typer.Option(help="How often an epoch passes over a corpus; once for each --train.")
     ] = None,
     tag: Annotated[
-        list[str] | None, typer.Option(help="A reserved token, such as <2de>, before sources; once for each --train.")
+        list[str] | None,
+        typer.Option(
+            help="Reserved tokens, such as <2de> or <2de><bt>, before sources; once for each --train. '' is none."
+        ),
+    ] = None,
+    temperature: Annotated[
+        float | None,
+        typer.Option(min=1, help="Sample corpora by tag as size^(1/TEMPERATURE): little text comes more often."),
     ] = None,
     valid_tag: Annotated[list[str] | None, typer.Option(help="The same, once for each --valid.")] = None,
     source_language: Annotated[
@@ -149,6 +160,8 @@ def prepare(
         vocabulary_kind=vocabulary_kind,
         subwords=subwords,
         subwords_from=None if subwords_from is None else str(located(subwords_from)),
+        grow=grow,
+        temperature=temperature,
         shared=not separate,
         form=form,
         source_language=source_language,
@@ -202,16 +215,18 @@ def corpora(
                 f"give {option} again for another corpus"
             )
     return [
-        check(CorpusConfig, {"files": group, "weight": weight, "tag": tag}, f"{option} {' '.join(group)}")
+        check(CorpusConfig, {"files": group, "weight": weight, "tag": tag or None}, f"{option} {' '.join(group)}")
         for group, weight, tag in zip(groups, weights or repeat(1.0), tags or repeat(None), strict=False)
     ]
 
 
 def _valid_tags(tags: list[str] | None, valid: list[str] | None) -> list[str] | None:
-    """Return the tags of --valid: that of --train if there is only one; otherwise they must be given."""
+    """Return the tags of --valid: that of --train if there is only one, none if some have none; else they are needed."""
     from regard.errors import UserError
 
     if not tags or not valid:
+        return None
+    if "" in tags:  # what has no tag is the task; the others are marked as something else, such as <bt>
         return None
     if len(set(tags)) > 1:
         raise UserError("--train has several tags, so --valid needs its own; give --valid-tag once for each --valid")

@@ -61,6 +61,12 @@ class PrepareConfig(Frozen):
     """bpe: Sennrich et al., 2016, as in the paper. unigram: Kudo, 2018."""
     subwords_from: str | None = None
     """Folder of a model, or of prepared data, whose subwords are used instead of learning new ones."""
+    grow: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    """Number of subwords to add to those of `subwords_from`, at most: the letters of the new text that they lack, and
+    then frequent pairs of neighbours. `regard train --from` that model starts them from the mean of their parts."""
+    temperature: Annotated[float, Field(ge=1.0)] | None = None
+    """Sample the corpora by tag with probability proportional to size^(1/temperature): above 1, languages with little
+    text come more often than their share. The number of pairs in an epoch stays."""
     shared: bool = True
     """Use one vocabulary for both languages (the paper's English-German) instead of one each."""
     form: Literal["NFC", "NFKC"] = "NFC"

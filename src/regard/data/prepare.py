@@ -17,7 +17,7 @@ from regard.data import prepared
 from regard.data.corpus import check_corpora
 from regard.data.held_out import split_off
 from regard.data.passes.first_pass import PrepareProgress, first_pass
-from regard.data.passes.second_pass import SecondPass, learn, take
+from regard.data.passes.second_pass import SecondPass, learn, take, tempered
 from regard.data.passes.workers import Workers
 from regard.data.prepare_report import PrepareReport, Timings, total_read
 from regard.data.spans import SENTINELS
@@ -42,12 +42,16 @@ def prepare(
     if not train:
         raise UserError("there is no training corpus; name at least one")
     check_corpora([*train, *valid])
+    if config.grow is not None and config.subwords_from is not None:
+        train, valid = (_into_new_language(corpora, config) for corpora in (train, valid))
     replace = _may_replace(out := out.resolve(), force)
     config = _with_tags(_denoising(config) if config.task == "denoise" else config, [*train, *valid])
     if config.subwords_from is not None:  # so that an error is reported before the work begins
         source, _ = take(Path(config.subwords_from), config)
-        for tag in config.tags:
+        for tag in config.tags if config.grow is None else ():
             source.tag(tag)
+    elif config.grow is not None:
+        raise UserError("--grow adds to the subwords of a model; name it with --subwords-from")
     watch = _Watch(progress or (lambda *_: None))
     with (
         files.new_directory(out, replace=replace) as folder,
@@ -64,6 +68,15 @@ def _with_tags(config: PrepareConfig, corpora: Sequence[CorpusConfig]) -> Prepar
     """Return the config with the tags of the corpora; one may have several, such as <2ko><bt>."""
     tags = [tag for corpus in corpora for tag in split_tags(corpus.tag or "")]
     return config.model_copy(update={"tags": tuple(dict.fromkeys([*config.tags, *tags]))})
+
+
+def _into_new_language(corpora: Sequence[CorpusConfig], config: PrepareConfig) -> Sequence[CorpusConfig]:
+    """Return the corpora with a tag for the target language where they have none and the model tells languages by tag."""
+    source, _ = take(Path(config.subwords_from or ""), config)
+    if config.target_language is None or not any(tag.startswith("<2") for tag in source.tags):
+        return corpora
+    tag = f"<2{config.target_language}>"
+    return [corpus if corpus.tag else corpus.model_copy(update={"tag": tag}) for corpus in corpora]
 
 
 def _denoising(config: PrepareConfig) -> PrepareConfig:
@@ -94,7 +107,8 @@ def _make(
     subwords = learn(texts, config)
     config = config.model_copy(update={"shared": subwords[0] is subwords[1]})
     watch.begin("encoding")
-    second = SecondPass(texts, subwords, folder, workers, watch.progress)
+    factors = None if config.temperature is None else tempered(texts.train, config.temperature)
+    second = SecondPass(texts, subwords, folder, workers, watch.progress, factors)
     train_splits = [second.encode(f"train-{number}", [text]) for number, text in enumerate(texts.train)]
     valid_split = second.encode("valid", texts.valid) if texts.valid else None
     report = PrepareReport(

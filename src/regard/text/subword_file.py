@@ -15,6 +15,7 @@ own, of which the settings keep three.
 
 import re
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -108,6 +109,15 @@ def rebuild(trained: bytes, kind: SubwordKind) -> bytes:
     """Rewrite the output of sentencepiece's trainer in our format: its pieces, our settings."""
     _, end = _walk(trained)
     return trained[:end] + settings(kind)
+
+
+def extended(content: bytes, tags: Sequence[str], pieces: Sequence[tuple[str, float]]) -> bytes:
+    """Return a file of ours with more tags, after those it has, and more pieces, with their scores, at the end."""
+    records, end = _walk(content)
+    first = len(RESERVED) + len(read(content, "the subwords").tags)
+    parts = [piece(name.decode(), score, kind) for name, score, kind in records]
+    parts[first:first] = [piece(tag, 0.0, CONTROL) for tag in tags]
+    return b"".join(parts + [piece(name, score, NORMAL) for name, score in pieces]) + content[end:]
 
 
 def lent(content: bytes) -> bytes:

@@ -52,10 +52,11 @@ class Subwords:
         self._names = found.names
         self._found = found
         self._first_byte = len(subword_file.RESERVED) + len(found.tags)
-        self._imported = found.rules is not None
+        self.imported = found.rules is not None
+        """Whether another program has learned it."""
         self._numbers = (
             {name: number for number, name in enumerate(found.names) if number >= self._first_byte}
-            if self._imported
+            if self.imported
             else {}
         )
         try:
@@ -139,7 +140,7 @@ class Subwords:
     def encode(self, texts: Sequence[str], *, threads: int = 1) -> list[list[int]]:
         """Encode each normalised text as ids, without BOS and EOS. No text can spell a reserved token."""
         texts = _encodable(texts)
-        if self._imported:
+        if self.imported:
             return self._encode_imported(texts)
         marked = [index for index, text in enumerate(texts) if MARK in text]
         for index in marked:
