@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from regard.cli import (
+    clean,
     corpora,
     demo,
     evaluate,
@@ -43,6 +44,7 @@ app = typer.Typer(
 )
 app.add_typer(corpora.app, name="corpora")
 app.command("prepare", cls=VariadicCommand)(prepare.prepare)
+app.command("clean")(clean.clean)
 app.command("train", cls=VariadicCommand)(train.train)
 app.command("tune")(tune.tune)
 app.command("synthesise")(synthesise.synthesise)
