@@ -1,12 +1,11 @@
-r"""The texts of the English-Korean model: pairs under open licences by source, weighted, and tagged by direction and speech level.
+r"""The texts of the English-Korean model: pairs under open licences by source, weighted, and tagged by direction.
 
     python experiments/korean_en_ko.py korean data/ko-text      # korean: train.tsv.gz and dev.tsv.gz, English TAB Korean TAB source
     sh data/ko-text/prepare.sh data/ko
     regard train experiments/korean-en-ko.toml --data data/ko --out runs/en-ko
 
-The Bible is left out (archaic Korean). The speech level of a Korean sentence is told from its ending (regard.text.formality): half of the pairs
-whose level is clear carry it in their tag (`<2ko:formal>`, `<2ko:polite>`, `<2ko:plain>`), the others `<2ko>`, so that the model can be asked
-for a level and does without one, too.
+The Bible is left out (archaic Korean). `regard prepare --speech-levels` tells the speech level of Korean sentences from their endings and says it in the
+tag of half of them: `<2ko:formal>`, `<2ko:polite>`, `<2ko:plain>`; the others have `<2ko>`.
 
 500 of Tatoeba's English sentences are for testing (test.tatoeba.tsv) and 600 pairs of all sources for validation; no pair with one of their texts,
 compared without case, spaces and punctuation, is trained on. The choice depends on the sentences alone.
@@ -21,8 +20,6 @@ from collections import defaultdict
 from pathlib import Path
 
 from tatoeba_en_de import varied
-
-from regard.text.formality import speech_level
 
 TEST, VALID = 500, 600
 LEFT_OUT = {"bible"}
@@ -71,12 +68,6 @@ def held_out(rows: list[tuple[str, str, str]]) -> tuple[list[Pair], list[Pair]]:
     return test, valid
 
 
-def tag_into_korean(pair: Pair) -> str:
-    """Return the tag of a pair: its speech level for half of those that have one."""
-    level = speech_level(pair[1])
-    return f"<2ko:{level}>" if level and place("level" + pair[0] + pair[1]) % 2 else "<2ko>"
-
-
 def groups(rows: list[tuple[str, str, str]], held: set[str]) -> dict[tuple[str, float], list[Pair]]:
     """Return the pairs to train on by tag and weight, both directions."""
     found: dict[tuple[str, float], list[Pair]] = defaultdict(list)
@@ -88,8 +79,7 @@ def groups(rows: list[tuple[str, str, str]], held: set[str]) -> dict[tuple[str, 
     for name, pairs in by_source.items():
         weight = WEIGHTS.get(name, 1.0)
         again = varied(pairs, dice) if name in EVERYDAY else pairs
-        for pair in again:
-            found[tag_into_korean(pair), weight].append(pair)
+        found["<2ko>", weight] += again
         back = [(korean, english) for english, korean in pairs]
         found["<2en>", weight] += varied(back, dice) if name in EVERYDAY else back
     return found
@@ -114,7 +104,7 @@ def main() -> None:
         options.append(f"--train '{out}/train.{number}.tsv' --tag '{tag}' --weight {weight}")
         print(f"{len(pairs):>9,} {tag:<14} x {weight}")
     options.append(f"--valid '{out}/valid.en-ko.tsv' --valid-tag '<2ko>' --valid '{out}/valid.ko-en.tsv' --valid-tag '<2en>'")
-    command = " \\\n    ".join(["regard prepare", *options, '--from en --to ko --vocabulary 16000 --out "$1"'])
+    command = " \\\n    ".join(["regard prepare", *options, '--speech-levels --from en --to ko --vocabulary 16000 --out "$1"'])
     (out / "prepare.sh").write_text(command + "\n", encoding="utf-8")
     print(f"{len(test):,} test pairs, {len(valid):,} validation pairs: {out}; now: sh {out}/prepare.sh DIR")
 

@@ -91,6 +91,10 @@ def prepare(
         typer.Option(min=1, help="Sample corpora by tag as size^(1/TEMPERATURE): little text comes more often."),
     ] = None,
     valid_tag: Annotated[list[str] | None, typer.Option(help="The same, once for each --valid.")] = None,
+    speech_levels: Annotated[
+        bool,
+        typer.Option("--speech-levels", help="Learn 합니다, 해요 and 해라 by tags from the endings of Korean targets."),
+    ] = False,
     source_language: Annotated[
         str | None,
         typer.Option("--from", "--from-language", metavar="CODE", help="Source language; train.en and such tell it."),
@@ -162,6 +166,7 @@ def prepare(
         subwords_from=None if subwords_from is None else str(located(subwords_from)),
         grow=grow,
         temperature=temperature,
+        speech_levels=speech_levels,
         shared=not separate,
         form=form,
         source_language=source_language,

@@ -59,6 +59,13 @@ def translate(
     alignment: Annotated[bool, typer.Option("--alignment", help="In jsonl: which word came from which.")] = False,
     target: Annotated[str | None, typer.Option("--to", metavar="CODE", help="Language, of a model of several.")] = None,
     source: Annotated[str | None, typer.Option("--from", metavar="CODE", help="Language of the input.")] = None,
+    formality: Annotated[
+        str | None,
+        typer.Option(metavar="LEVEL", help="Speech level, of a model that has them: more, less, or one by its name."),
+    ] = None,
+    tag: Annotated[
+        str | None, typer.Option(metavar="TAG", help="A tag of the model, such as '<2ko:polite>', instead of --to.")
+    ] = None,
     no_split: Annotated[bool, typer.Option("--no-split", help="Translate lines whole, not by sentence.")] = False,
     ban: Annotated[
         list[str] | None, typer.Option(metavar="WORD", help="A word that may not occur, nor begin another.")
@@ -106,6 +113,8 @@ def translate(
     from regard.translate.load import load
     from regard.translate.translator import Options
 
+    if tag is not None and (target or source or formality):
+        raise UserError("--tag says all that --to, --from and --formality do; leave them out")
     document = _document(text)
     _check_output(document, out, format_, n_best, alignment=alignment)
     if document is None and (bilingual or report is not None):
@@ -124,16 +133,18 @@ def translate(
         no_repeat=no_repeat,
         prefix=prefix,
         split=not no_split,
+        formality=formality,
         alignment=alignment,
         token_scores=format_ == "jsonl" or n_best is not None,
         fuzzy=memory is not None and format_ == "jsonl",
         batch_tokens=batch_tokens,
     )
     translator = load(*(model or _bundled()), engine=engine, device=device, compile=compile_)
-    options = replace(options, target=_target(translator, source, target))
+    options = replace(options, target=tag or _target(translator, source, target))
     if source is not None and options.target is not None:
         options = replace(options, languages=(source, options.target))
     options = informed(translator, options, glossary, memory)
+    translator.tag(options.target, options.formality)
     translator.request(options)  # report a user's mistake before reading input
     if document is not None:
         translate_document(translator, document, options, out, force=force, bilingual=bilingual, report=report)

@@ -22,6 +22,7 @@ from regard.data.passes.workers import Workers
 from regard.data.prepare_report import PrepareReport, Timings, total_read
 from regard.data.spans import SENTINELS
 from regard.errors import UserError
+from regard.text.formality import INTO_KOREAN, LEVEL_TAGS
 from regard.text.subword_file import split_tags
 
 
@@ -67,6 +68,10 @@ def prepare(
 def _with_tags(config: PrepareConfig, corpora: Sequence[CorpusConfig]) -> PrepareConfig:
     """Return the config with the tags of the corpora; one may have several, such as <2ko><bt>."""
     tags = [tag for corpus in corpora for tag in split_tags(corpus.tag or "")]
+    if config.speech_levels:
+        if INTO_KOREAN not in tags:
+            raise UserError("--speech-levels is for translation into Korean; give such a corpus --tag '<2ko>'")
+        tags += LEVEL_TAGS
     return config.model_copy(update={"tags": tuple(dict.fromkeys([*config.tags, *tags]))})
 
 
@@ -108,7 +113,9 @@ def _make(
     config = config.model_copy(update={"shared": subwords[0] is subwords[1]})
     watch.begin("encoding")
     factors = None if config.temperature is None else tempered(texts.train, config.temperature)
-    second = SecondPass(texts, subwords, folder, workers, watch.progress, factors)
+    second = SecondPass(
+        texts, subwords, folder, workers, watch.progress, factors, speech_levels=config.speech_levels
+    )
     train_splits = [second.encode(f"train-{number}", [text]) for number, text in enumerate(texts.train)]
     valid_split = second.encode("valid", texts.valid) if texts.valid else None
     report = PrepareReport(

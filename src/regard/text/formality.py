@@ -1,9 +1,12 @@
 """The speech level of a Korean sentence, told from its ending: 합니다 (formal), 해요 (polite) or 해라 and 해 (plain)."""
 
 import re
-from typing import Literal
+from hashlib import blake2b
+from typing import Literal, get_args
 
 SpeechLevel = Literal["formal", "polite", "plain"]
+INTO_KOREAN = "<2ko>"
+LEVEL_TAGS = tuple(f"<2ko:{level}>" for level in get_args(SpeechLevel))
 
 _END = " \t\"'”’»)]}*…~.!?。！？"
 _STOPS = re.compile(r"[.!?。！？…][^\w]*$")
@@ -37,3 +40,13 @@ def _ends_formally(body: str) -> bool:
     if not body.endswith(("니다", "니까", "시다")) or len(body) < 3 or ord(body[-3]) not in _SYLLABLES:
         return False
     return (ord(body[-3]) - 0xAC00) % 28 == _BIEUP
+
+
+def level_tag(source: str, target: str) -> str:
+    """Return the tag of a pair into Korean: <2ko:LEVEL> for half of those whose level is clear, else <2ko>.
+
+    So a model can be asked for a level, and does without one, too. Which half depends on the pair alone.
+    """
+    level = speech_level(target)
+    half = blake2b(f"{source}\n{target}".encode("utf-8", "surrogatepass"), digest_size=1).digest()[0] % 2
+    return f"<2ko:{level}>" if level and half else INTO_KOREAN

@@ -152,9 +152,11 @@ class SecondPass:
         workers: Workers,
         progress: PrepareProgress,
         factors: Mapping[str, float] | None = None,
+        *,
+        speech_levels: bool = False,
     ) -> None:
         self._ids = id_type(max(subwords[0].size, subwords[1].size))
-        self._task = Encode(texts.spool, vocabulary_files(*subwords), self._ids)
+        self._task = Encode(texts.spool, vocabulary_files(*subwords), self._ids, speech_levels)
         self._folder, self._workers, self._progress = folder, workers, progress
         self.factors = factors or {}
         """By which the weights of the corpora with a tag are multiplied."""
