@@ -8,7 +8,7 @@ SpeechLevel = Literal["formal", "polite", "plain"]
 INTO_KOREAN = "<2ko>"
 LEVEL_TAGS = tuple(f"<2ko:{level}>" for level in get_args(SpeechLevel))
 
-_END = " \t\"'”’»)]}*…~.!?。！？"
+_END = re.compile(r"[\W_]+$")  # marks, brackets, emoji
 _STOPS = re.compile(r"[.!?。！？…][^\w]*$")
 _BIEUP = 17  # the number of the final consonant ㅂ in a Hangul syllable
 _SYLLABLES = range(0xAC00, 0xD7A4)
@@ -22,7 +22,7 @@ def speech_level(text: str) -> SpeechLevel | None:
 
     None is for nouns, headings, nominal endings such as 함 and 하기, and text in other scripts.
     """
-    body = text.rstrip(_END)
+    body = _END.sub("", text)
     stopped = bool(_STOPS.search(text))
     if not body or ord(body[-1]) not in _SYLLABLES:
         return None
