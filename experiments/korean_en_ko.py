@@ -1,14 +1,16 @@
-r"""The texts of the English-Korean model: pairs under open licences by source, weighted, and tagged by direction.
+r"""The texts of the English-Korean model: pairs under open licences, weighted by source and tagged by direction.
 
-    python experiments/korean_en_ko.py korean data/ko-text      # korean: train.tsv.gz and dev.tsv.gz, English TAB Korean TAB source
+    python experiments/korean_en_ko.py korean data/ko-text
     sh data/ko-text/prepare.sh data/ko
     regard train experiments/korean-en-ko.toml --data data/ko --out runs/en-ko
 
-The Bible is left out (archaic Korean). `regard prepare --speech-levels` tells the speech level of Korean sentences from their endings and says it in the
-tag of half of them: `<2ko:formal>`, `<2ko:polite>`, `<2ko:plain>`; the others have `<2ko>`.
+The folder `korean` has train.tsv.gz: English TAB Korean TAB source. The Bible is left out (archaic Korean). `regard
+prepare --speech-levels` tells the speech level of Korean sentences from their endings and says it in the tag of half of
+them: `<2ko:formal>`, `<2ko:polite>`, `<2ko:plain>`; the others have `<2ko>`.
 
-500 of Tatoeba's English sentences are for testing (test.tatoeba.tsv) and 600 pairs of all sources for validation; no pair with one of their texts,
-compared without case, spaces and punctuation, is trained on. The choice depends on the sentences alone.
+500 of Tatoeba's English sentences are for testing (test.tatoeba.tsv) and 600 pairs of all sources for validation; no
+pair with one of their texts, compared without case, spaces and punctuation, is trained on. The choice depends on the
+sentences alone.
 """
 
 import argparse
@@ -103,8 +105,12 @@ def main() -> None:
         write(out / f"train.{number}.tsv", pairs)
         options.append(f"--train '{out}/train.{number}.tsv' --tag '{tag}' --weight {weight}")
         print(f"{len(pairs):>9,} {tag:<14} x {weight}")
-    options.append(f"--valid '{out}/valid.en-ko.tsv' --valid-tag '<2ko>' --valid '{out}/valid.ko-en.tsv' --valid-tag '<2en>'")
-    command = " \\\n    ".join(["regard prepare", *options, '--speech-levels --from en --to ko --vocabulary 16000 --out "$1"'])
+    options.append(
+        f"--valid '{out}/valid.en-ko.tsv' --valid-tag '<2ko>' --valid '{out}/valid.ko-en.tsv' --valid-tag '<2en>'"
+    )
+    command = " \\\n    ".join(
+        ["regard prepare", *options, '--speech-levels --from en --to ko --vocabulary 16000 --out "$1"']
+    )
     (out / "prepare.sh").write_text(command + "\n", encoding="utf-8")
     print(f"{len(test):,} test pairs, {len(valid):,} validation pairs: {out}; now: sh {out}/prepare.sh DIR")
 

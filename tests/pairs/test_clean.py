@@ -60,7 +60,10 @@ def test_near_duplicates_keep_the_first_and_other_translations(tmp_path: Path) -
 
 
 def test_pairs_that_are_no_translations_score_worst(tmp_path: Path) -> None:
-    wrong = [("We ate too much yesterday.", "Der Zug fährt morgen nach Berlin."), ("I like red apples.", "Der Hund bellt.")]
+    wrong = [
+        ("We ate too much yesterday.", "Der Zug fährt morgen nach Berlin."),
+        ("I like red apples.", "Der Hund bellt."),
+    ]
     files = [write(tmp_path / "pairs.tsv", [wrong[0], *GOOD[:5], wrong[1], ("x " * 2000, "y")])]
     report = clean(files, tmp_path / "out.tsv", Cleaning(model="en-de", keep=5 / 7))
     assert kept(tmp_path / "out.tsv") == GOOD[:5]

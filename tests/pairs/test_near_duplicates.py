@@ -6,12 +6,36 @@ import pytest
 
 from regard.pairs.near_duplicates import FEWEST, LETTERS, NearDuplicates
 
-WORDS = "the old dog sees a house near river and station 개가 집을 봅니다 할머니가 강에서 עיר גדולה café 🙂".split()
+WORDS = [
+    "the",
+    "old",
+    "dog",
+    "sees",
+    "a",
+    "house",
+    "near",
+    "river",
+    "and",
+    "station",
+    "개가",
+    "집을",
+    "봅니다",
+    "할머니가",
+    "강에서",
+    "עיר",
+    "גדולה",
+    "café",
+    "🙂",
+]
 
 
 def jaccard(one: tuple[str, str], other: tuple[str, str]) -> float:
     sets = [
-        {(side, text.casefold()[at : at + LETTERS]) for side, text in enumerate(pair) for at in range(len(text) - LETTERS + 1)}
+        {
+            (side, text.casefold()[at : at + LETTERS])
+            for side, text in enumerate(pair)
+            for at in range(len(text) - LETTERS + 1)
+        }
         for pair in (one, other)
     ]
     return len(sets[0] & sets[1]) / len(sets[0] | sets[1])

@@ -147,11 +147,13 @@ def test_memory_does_not_grow_with_the_text(tmp_path: Path) -> None:
         _many(text, count)
         code = (
             "import resource, sys\nfrom regard.pairs.synthesise import Synthesis, synthesise\n"
-            f"report = synthesise('en-de', {str(text)!r}, {str(tmp_path / f'{count}.tsv')!r}, Synthesis(max_characters=9))\n"
+            "report = synthesise('en-de', sys.argv[1], sys.argv[2], Synthesis(max_characters=9))\n"
             f"assert report.dropped['too long'] == report.lines == {count}\n"
             "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
         )
-        done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, "-c", code, text, tmp_path / f"{count}.tsv"], check=True, capture_output=True, text=True
+        )
         peaks.append(int(done.stdout))
     assert peaks[1] < 1.1 * peaks[0], peaks
 

@@ -226,7 +226,7 @@ def corpora(
 
 
 def _valid_tags(tags: list[str] | None, valid: list[str] | None) -> list[str] | None:
-    """Return the tags of --valid: that of --train if there is only one, none if some have none; else they are needed."""
+    """Return the tags of --valid: that of --train if there is only one, none if some have none; else they are due."""
     from regard.errors import UserError
 
     if not tags or not valid:

@@ -74,8 +74,8 @@ class PrepareConfig(Frozen):
     tags: tuple[str, ...] = ()
     """Reserved tokens, such as <2de>, that text can't contain; the tags of the corpora are added to these."""
     speech_levels: bool = False
-    """Tell the speech level of Korean targets from their endings (합니다, 해요, 해라), and say it in the tags of half of
-    these pairs: <2ko:formal>, <2ko:polite> or <2ko:plain> for <2ko>. The model can then be asked for one."""
+    """Tell the speech level of Korean targets from their endings (합니다, 해요, 해라), and say it in the tags of half
+    of these pairs: <2ko:formal>, <2ko:polite> or <2ko:plain> for <2ko>. The model can then be asked for one."""
     source_language: str | None = None
     """Code of the source language, such as `en`."""
     target_language: str | None = None

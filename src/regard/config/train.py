@@ -17,8 +17,8 @@ class TrainConfig(Frozen):
     batch_tokens: Count = 25_000
     """Number of source tokens and of target tokens in a batch, at most, padding included."""
     subword_sampling: Annotated[float, Field(gt=0, le=10)] | None = None
-    """Segment every text into subwords anew each time it is trained on: BPE leaves out each merge with this probability,
-    such as 0.1 (BPE dropout); unigram draws a segmentation with probability P(x)^α, and this is α, such as 0.2."""
+    """Segment every text into subwords anew each time it is trained on: BPE leaves out each merge with this
+    probability, such as 0.1 (BPE dropout); unigram draws a segmentation with probability P(x)^α, and this is α."""
     accumulate: Count = 1
     """Number of batches in one update: 8 on one process equal one batch on each of 8 processes."""
     objective: Literal["likelihood", "reward"] = "likelihood"

@@ -20,7 +20,7 @@ from regard.data.passes.first_pass import PrepareProgress, first_pass
 from regard.data.passes.second_pass import SecondPass, learn, take, tempered
 from regard.data.passes.workers import Workers
 from regard.data.prepare_report import PrepareReport, Timings, total_read
-from regard.data.spans import SENTINELS
+from regard.data.spans import TAGS as DENOISE_TAGS
 from regard.errors import UserError
 from regard.text.formality import INTO_KOREAN, LEVEL_TAGS
 from regard.text.subword_file import split_tags
@@ -76,7 +76,7 @@ def _with_tags(config: PrepareConfig, corpora: Sequence[CorpusConfig]) -> Prepar
 
 
 def _into_new_language(corpora: Sequence[CorpusConfig], config: PrepareConfig) -> Sequence[CorpusConfig]:
-    """Return the corpora with a tag for the target language where they have none and the model tells languages by tag."""
+    """Return the corpora, with a tag for the target language where they have none and the model has such tags."""
     source, _ = take(Path(config.subwords_from or ""), config)
     if config.target_language is None or not any(tag.startswith("<2") for tag in source.tags):
         return corpora
@@ -85,11 +85,11 @@ def _into_new_language(corpora: Sequence[CorpusConfig], config: PrepareConfig) -
 
 
 def _denoising(config: PrepareConfig) -> PrepareConfig:
-    """Return the config of text in one language: a line is both sides of a pair, and reserved tokens stand for spans."""
+    """Return the config of text in one language: a line is both sides of a pair, and tags stand for spans."""
     if not config.shared or config.vocabulary_kind == "words":
         raise UserError("--task denoise has the same text on both sides, in subwords; leave out --separate and words")
     filters = config.filters.model_copy(update={"identical": True})
-    return config.model_copy(update={"tags": (*config.tags, *SENTINELS), "filters": filters})
+    return config.model_copy(update={"tags": (*config.tags, *DENOISE_TAGS), "filters": filters})
 
 
 def _make(
@@ -113,9 +113,7 @@ def _make(
     config = config.model_copy(update={"shared": subwords[0] is subwords[1]})
     watch.begin("encoding")
     factors = None if config.temperature is None else tempered(texts.train, config.temperature)
-    second = SecondPass(
-        texts, subwords, folder, workers, watch.progress, factors, speech_levels=config.speech_levels
-    )
+    second = SecondPass(texts, subwords, folder, workers, watch.progress, factors, speech_levels=config.speech_levels)
     train_splits = [second.encode(f"train-{number}", [text]) for number, text in enumerate(texts.train)]
     valid_split = second.encode("valid", texts.valid) if texts.valid else None
     report = PrepareReport(

@@ -1,11 +1,12 @@
 """Denoising as a task for text in one language: spans of tokens are left out, and the model writes them (T5).
 
-Raffel et al., 2020, section 3.1.4: 15 % of the tokens in spans of 3 on average. A reserved token stands for each span in
-the source; the target is each of these tokens followed by what it stands for. Which spans is drawn anew at each visit.
+Raffel et al., 2020, section 3.1.4: 15 % of the tokens in spans of 3 on average. A reserved token stands for each span
+in the source; the target is each of these tokens followed by what it stands for. Which spans is drawn anew at each visit.
 """
 
 import random
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from regard.config.data import CorpusConfig, PrepareConfig
 from regard.data.corpus import CHUNK_BYTES, CHUNK_LINES, Corpus
@@ -17,6 +18,7 @@ from regard.text.subwords import Subwords
 DENSITY = 0.15  # of the tokens
 MEAN_SPAN = 3.0  # tokens
 SENTINELS = tuple(f"<span:{number}>" for number in range(32))  # a text of 640 tokens has so many spans
+TAGS = (*SENTINELS, "<bt>")  # with a tag for the back-translations that a model of it may learn from later
 
 
 class PlainText(Corpus):
@@ -79,4 +81,4 @@ def _spans(length: int, dice: random.Random) -> list[tuple[int, int]]:
 def _parts(total: int, count: int, dice: random.Random) -> list[int]:
     """Divide `total` into so many parts of at least 1, all divisions alike probable."""
     cuts = [0, *sorted(dice.sample(range(1, total), count - 1)), total]
-    return [end - begin for begin, end in zip(cuts, cuts[1:], strict=False)]
+    return [end - begin for begin, end in pairwise(cuts)]

@@ -179,5 +179,3 @@ def dual_cross_entropy(
         first, second = (-some.log_probability / len(some.token_scores) for some in (one, other))
         found.append(abs(first - second) + 0.5 * (first + second))
     return found
-
-

@@ -1,7 +1,7 @@
 """Near-duplicates among pairs: both sides together differ in a word or two from a pair that came before.
 
-Pairs are compared by the Jaccard similarity of their sets of four letters in a row. MinHash (Broder, 1997) in bands finds
-the few earlier pairs that may be similar; the sets themselves decide. Memory: about a kilobyte a kept pair.
+Pairs are compared by the Jaccard similarity of their sets of four letters in a row. MinHash (Broder, 1997) in bands
+finds the few earlier pairs that may be similar; the sets themselves decide. Memory: about a kilobyte a kept pair.
 """
 
 import zlib

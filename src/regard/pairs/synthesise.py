@@ -225,11 +225,13 @@ class _Maker:
             if why := self._bad(translation, target):
                 report.dropped[why] += 1
             else:
-                made.append((target, translation.source) if self.config.kind == "back" else (translation.source, target))
+                made.append(
+                    (target, translation.source) if self.config.kind == "back" else (translation.source, target)
+                )
         return made
 
     def _seeded(self, line: int) -> Options:
-        """Return the options for the window that begins at this line: samples of each window have seeds of their own."""
+        """Return the options for the window that begins at this line: each window has seeds of its own."""
         sampling = self.options.sampling
         if sampling is None:
             return self.options

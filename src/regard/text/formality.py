@@ -1,4 +1,4 @@
-"""The speech level of a Korean sentence, told from its ending: 합니다 (formal), 해요 (polite) or 해라 and 해 (plain)."""
+"""The speech level of a Korean sentence by its ending: 합니다 (formal), 해요 (polite), 해라 and 해 (plain)."""
 
 import re
 from hashlib import blake2b

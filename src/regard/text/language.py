@@ -65,4 +65,3 @@ class LanguageIdentifier:
 
 def is_hangul(letter: str) -> bool:
     return "가" <= letter <= "힣" or "ㄱ" <= letter <= "ㆎ" or "\u1100" <= letter <= "\u11ff" or "ﾡ" <= letter <= "ￜ"
-

@@ -93,10 +93,8 @@ class Segmenter:
         end = len(letters)
         while end:
             point = dice.random()
-            for start, value in ways[end]:
-                point -= math.exp(value - sums[end])
-                if point < 0:
-                    break
+            shares = ((start, math.exp(value - sums[end])) for start, value in ways[end])
+            start = next((start for start, share in shares if (point := point - share) < 0), ways[end][-1][0])
             pieces.append(letters[start:end])
             end = start
         return pieces[::-1]

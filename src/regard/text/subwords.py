@@ -181,9 +181,11 @@ class Subwords:
 
     @cached_property
     def scores(self) -> dict[str, float]:
-        """Return the score of each piece that text is made of: its log probability, or minus the number of its merge."""
+        """Return the score of each piece that text is made of: a log probability, or minus the number of its merge."""
         found = self._found
-        return {name: score for name, score, normal in zip(found.names, found.scores, found.normal, strict=True) if normal}
+        return {
+            name: score for name, score, normal in zip(found.names, found.scores, found.normal, strict=True) if normal
+        }
 
     @cached_property
     def spelling(self) -> list[bytes]:

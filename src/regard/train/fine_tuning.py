@@ -64,8 +64,8 @@ def _extends(saved: SavedModel, data: Prepared) -> bool:
 def grown_weights(saved: SavedModel, data: Prepared, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return the weights of a model for data whose subwords are the model's and more.
 
-    An old piece keeps its embedding. A new one starts from the mean of the old pieces that it is made of; a new tag from
-    the mean of the old tags.
+    An old piece keeps its embedding. A new one starts from the mean of the old pieces that it is made of; a new tag
+    from the mean of the old tags.
     """
     found = dict(weights)
     if saved.subwords == subword_files(data):
@@ -97,8 +97,8 @@ def _spelled(name: str, numbers: Mapping[str, int]) -> list[int]:
     """Return the ids of the fewest old pieces that a name is made of, with bytes for letters that are none."""
     best: list[list[int]] = [[]]
     for end in range(1, len(name) + 1):
-        ways = [
-            [*best[start], numbers[name[start:end]]] for start in range(end) if name[start:end] in numbers
-        ] or [[*best[end - 1], *(numbers[BYTES[byte]] for byte in name[end - 1].encode())]]
+        ways = [[*best[start], numbers[name[start:end]]] for start in range(end) if name[start:end] in numbers] or [
+            [*best[end - 1], *(numbers[BYTES[byte]] for byte in name[end - 1].encode())]
+        ]
         best.append(min(ways, key=len))
     return best[-1]

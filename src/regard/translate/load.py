@@ -58,7 +58,9 @@ def load(
     """
     translator = _load(path, *others, engine=engine, device=device, compile=compile)
     if translator.saved.task == "denoise":
-        raise UserError(f"{path}: fills in text, and can't translate yet; train it on pairs: regard train --from {path}")
+        raise UserError(
+            f"{path}: fills in text, and can't translate yet; train it on pairs: regard train --from {path}"
+        )
     if translator.saved.task != "translation":
         raise UserError(f"{path}: is a parser, and can't translate; use it with `regard parse`")
     if not others:

@@ -10,9 +10,9 @@ import torch
 from regard.api import train
 from regard.config.data import CorpusConfig, PrepareConfig
 from regard.config.presets import preset
+from regard.data.passes.first_pass import Text
 from regard.data.passes.grow import grown
 from regard.data.passes.second_pass import tempered
-from regard.data.passes.first_pass import Text
 from regard.data.prepare import prepare
 from regard.data.prepared import Prepared
 from regard.errors import UserError
@@ -81,11 +81,15 @@ def test_what_can_not_grow_is_rejected(old: Subwords, tmp_path: Path) -> None:
 def test_a_bundled_model_learns_another_language(tmp_path: Path) -> None:
     """As the issue writes it, but with few pairs; and the old directions stay as they are but for rounding."""
     (tmp_path / "new.en").write_text("\n".join(ENGLISH[:4] * 5), encoding="utf-8")
-    (tmp_path / "new.ko").write_text("\n".join(f"{line} {n}" for n, line in enumerate(KOREAN[:4] * 5)), encoding="utf-8")
+    (tmp_path / "new.ko").write_text(
+        "\n".join(f"{line} {n}" for n, line in enumerate(KOREAN[:4] * 5)), encoding="utf-8"
+    )
     pair = CorpusConfig(files=(str(tmp_path / "new.en"), str(tmp_path / "new.ko")))
     start = load_model("en-de")
     folder = bundled()["en-de"]
-    config = PrepareConfig(subwords_from=str(folder), grow=20, source_language="en", target_language="ko", valid_pairs=0)
+    config = PrepareConfig(
+        subwords_from=str(folder), grow=20, source_language="en", target_language="ko", valid_pairs=0
+    )
     prepare([pair], [], tmp_path / "data", config, cores=1)
     data = Prepared.open(tmp_path / "data")
     assert "<2ko>" in data.source_subwords.tags and data.source_subwords.size > start.config.vocabulary

@@ -121,7 +121,10 @@ def test_formality_where_the_model_knows_levels(saved: LoadedModel, tmp_path: Pa
     like_trained(model)
     config = Config(model=saved.config, decode=saved.decode)
     save_built(tmp_path / "en-ko", model, config, {"subwords.model": tagged.content}, languages=("en", "ko"))
-    translator, text = load(tmp_path / "en-ko"), "The old woman sees 12 apples. A teacher finds bicycles! The girl. Words."
+    translator, text = (
+        load(tmp_path / "en-ko"),
+        "The old woman sees 12 apples. A teacher finds bicycles! The girl. Words.",
+    )
     fields = {"text": [text], "source_lang": "EN", "target_lang": "KO"}
     with running(str(tmp_path / "en-ko")) as server:
         said = {}

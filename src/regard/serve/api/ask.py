@@ -88,7 +88,7 @@ def language(state: AppState, code: str) -> str:
 
 
 def route(state: AppState, source: str, target: str, formality: str | None = None) -> tuple[Step, ...]:
-    """Return the route of models from one served language to another; the last writes in the speech level, if it can."""
+    """Return the route of models from one language to another; the last one writes in the speech level, if it can."""
     found = state.models.route(source, target)
     if found is None:
         raise Refused(
