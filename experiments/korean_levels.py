@@ -26,9 +26,8 @@ def main() -> None:
         found = Counter(speech_level(text) or "none" for text in translations)
         told = sum(found[level] for level in ("formal", "polite", "plain"))
         obeys = f"{found[asked] / max(1, told):.1%}" if asked else ""
-        print(
-            f"| {asked or 'nothing'} | {found['formal']} | {found['polite']} | {found['plain']} | {found['none']} | {obeys} |"
-        )
+        counts = " | ".join(str(found[level]) for level in ("formal", "polite", "plain", "none"))
+        print(f"| {asked or 'nothing'} | {counts} | {obeys} |")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Denoising as a task for text in one language: spans of tokens are left out, and the model writes them (T5).
 
 Raffel et al., 2020, section 3.1.4: 15 % of the tokens in spans of 3 on average. A reserved token stands for each span
-in the source; the target is each of these tokens followed by what it stands for. Which spans is drawn anew at each visit.
+in the source; the target is each of these tokens followed by what it stands for. Spans are drawn anew at each visit.
 """
 
 import random
