@@ -6,8 +6,8 @@ r"""What each step of docs/guides/low-resource.md adds: Korean from Tatoeba's fe
 kor-eng.tsv.gz is English TAB Korean; mono.ko and mono.en have a sentence a line. 600 English sentences are for testing
 and 300 for validation, chosen by a hash of the sentence; no pair with one of them, or with a translation of one of
 them, is trained on, and these Korean sentences are taken out of mono.ko. Stopped or killed, the same command goes on: a
-run resumes, and what is measured is in OUT/results.jsonl. At the end it prints a table: BLEU (ko-mecab) and chrF, the mean
-over the seeds and their range.
+run resumes, and what is measured is in OUT/results.jsonl. At the end it prints a table: BLEU (ko-mecab) and chrF, the
+mean over the seeds and their range.
 """
 
 import argparse

@@ -147,11 +147,11 @@ def prepare(
         raise UserError("--valid-pairs are split off where there is no --valid; leave one of the two out")
     if subwords_from is not None and (vocabulary or subwords):
         raise UserError("--vocabulary and --subwords are those of --subwords-from; leave them out")
+    if (task == "denoise") != bool(text) or (text and (train or corpus)):
+        raise UserError("--task denoise and --text go together, instead of --train and --corpus; give both or neither")
     if corpus:
         valid = valid or _public(corpus, "valid", source_language, target_language)
         train = [*(train or []), *_public(corpus, "train", source_language, target_language)]
-    if (task == "denoise") != bool(text) or (text and (train or corpus)):
-        raise UserError("--task denoise and --text go together, instead of --train and --corpus; give both or neither")
     if text:
         train = [name for value in text for name in split_value(value)]
     training = corpora("--text" if text else "--train", train, weight, tag)
