@@ -24,11 +24,10 @@ from regard.cli import (
     prepare,
     score,
     serve,
-    synthesise,
     train,
     translate,
 )
-from regard.cli.models import average, calibrate, export, import_, model, runs, tune
+from regard.cli.models import average, calibrate, export, import_, model, runs, synthesise, tune
 from regard.cli.terminal.streams import tolerant_stderr
 from regard.cli.terminal.variadic import VariadicCommand
 
