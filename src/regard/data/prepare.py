@@ -78,7 +78,7 @@ def _with_tags(config: PrepareConfig, corpora: Sequence[CorpusConfig]) -> Prepar
 def _into_new_language(corpora: Sequence[CorpusConfig], config: PrepareConfig) -> Sequence[CorpusConfig]:
     """Return the corpora, with a tag for the target language where they have none and the model has such tags."""
     source, _ = take(Path(config.subwords_from or ""), config)
-    if config.target_language is None or not any(tag.startswith("<2") for tag in source.tags):
+    if config.target_language is None or not source.language_tags:
         return corpora
     tag = f"<2{config.target_language}>"
     return [corpus if corpus.tag else corpus.model_copy(update={"tag": tag}) for corpus in corpora]

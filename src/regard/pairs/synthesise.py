@@ -147,15 +147,18 @@ class _Run:
     def _resume(self) -> None:
         found = read_json(self.record)
         if not isinstance(found, dict) or not isinstance(found.get("report"), dict):
-            raise UserError(f"{self.record}: no record of a run; remove it, or pass --force to start over")
+            raise _no_record(self.record)
         before = found.get("settings") or {}
         if changed := sorted(key for key in self.settings if before.get(key) != self.settings[key]):
             raise UserError(
                 f"{self.out}: was begun with another {' and another '.join(changed)}; "
                 "give the same, choose another --out, or pass --force to start over"
             )
-        report = SynthesisReport(**found["report"])
-        report.dropped = Counter(report.dropped)
+        try:
+            report = SynthesisReport(**found["report"])
+            report.dropped = Counter(report.dropped)
+        except TypeError:
+            raise _no_record(self.record) from None
         there = next((path for path in (self.partial, self.out) if path.exists()), None)
         if there is not None and there.stat().st_size >= report.size:  # otherwise it was removed: start over
             self.report = report
@@ -190,6 +193,10 @@ class _Run:
             self.partial.replace(self.out)
             sync_directory(self.out.absolute().parent)
         return self.report
+
+
+def _no_record(path: Path) -> UserError:
+    return UserError(f"{path}: no record of a run; remove it, or pass --force to start over")
 
 
 class _Maker:

@@ -141,7 +141,7 @@ class Models:
         if not pairs:
             raise UserError(f"{name}: does not say which languages it translates; say it, such as --model en-de={name}")
         self._summaries[name] = card_summary(name)
-        tagged = any(tag.startswith("<2") for tag in translator.source_subwords.tags)
+        tagged = bool(translator.source_subwords.language_tags)
         steps = [
             Step(source, target, name, target if tagged else None, tuple(translator.levels(target)))
             for source, target in pairs

@@ -133,6 +133,11 @@ class Subwords:
         known = f"there are {', '.join(self.tags)}" if self.tags else "it has none"
         raise UserError(f"{self._origin}: no tag {name!r}{nearest(name, list(self.tags))}; {known}")
 
+    @property
+    def language_tags(self) -> list[str]:
+        """Return the tags that name a target language, such as <2de>, with or without a speech level."""
+        return [tag for tag in self.tags if tag.startswith("<2")]
+
     def tag_ids(self, names: str) -> list[int]:
         """Return the ids of one or more reserved tokens, written together: <2ko><bt>."""
         return [self.tag(name) for name in subword_file.split_tags(names)]

@@ -86,7 +86,7 @@ def grown_weights(saved: SavedModel, data: Prepared, weights: Mapping[str, Tenso
 def parts_of(old: Subwords, new: Subwords) -> list[list[int]]:
     """Return, for each piece of a grown vocabulary, the ids of the old pieces that it is made of."""
     numbers = {name: number for number, name in enumerate(old.pieces(range(old.size)))}
-    languages = [numbers[tag] for tag in old.tags if tag.startswith("<2")] or [BOS]
+    languages = [numbers[tag] for tag in old.language_tags] or [BOS]
     return [
         [numbers[name]] if name in numbers else languages if name in new.tags else _spelled(name, numbers)
         for name in new.pieces(range(new.size))

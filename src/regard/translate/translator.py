@@ -283,7 +283,7 @@ class Translator:
     def tag(self, target: str | None, formality: str | None = None) -> list[int]:
         """Return the ids before every source that select the target language and speech level; by default its own."""
         usual = self.saved.languages[1]
-        tags = [tag for tag in self.source_subwords.tags if tag.startswith("<2")]
+        tags = self.source_subwords.language_tags
         if formality is not None:
             return self.source_subwords.tag_ids(self._level(target or usual, formality))
         if not tags and target in (None, usual):
@@ -313,7 +313,7 @@ class Translator:
     def directions(self) -> list[tuple[str | None, str]]:
         """Return (source, target) languages, the default first; a multilingual model reads all that it writes."""
         source, target = self.saved.languages
-        written = [tag[2:-1] for tag in self.source_subwords.tags if tag.startswith("<2") and ":" not in tag]
+        written = [tag[2:-1] for tag in self.source_subwords.language_tags if ":" not in tag]
         if not written:
             return [(source, target)] if target is not None else []
         read = dict.fromkeys([source, *written])
