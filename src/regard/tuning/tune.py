@@ -2,8 +2,8 @@
 
 import shutil
 from collections.abc import Callable, Sequence
-from itertools import takewhile
 from dataclasses import asdict, dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
