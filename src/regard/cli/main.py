@@ -12,7 +12,6 @@ from typing import Annotated
 import typer
 
 from regard.cli import (
-    clean,
     corpora,
     demo,
     evaluate,
@@ -27,7 +26,8 @@ from regard.cli import (
     train,
     translate,
 )
-from regard.cli.models import average, calibrate, export, import_, model, runs, synthesise, tune
+from regard.cli.models import average, calibrate, export, import_, model, runs, tune
+from regard.cli.pairs import clean, synthesise
 from regard.cli.terminal.streams import tolerant_stderr
 from regard.cli.terminal.variadic import VariadicCommand
 
