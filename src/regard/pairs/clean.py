@@ -98,7 +98,8 @@ def _kept(corpus: CorpusConfig, cleaning: Cleaning, report: CleanReport, progres
     languages = cleaning.languages and tuple(map(base, cleaning.languages))
     identifier = LanguageIdentifier(languages or ())
     seen = None if cleaning.near_duplicates is None else NearDuplicates(cleaning.near_duplicates)
-    reading = Reading(corpus.files, *(cleaning.languages or (None, None)), skip_invalid=cleaning.skip_invalid)
+    source_language, target_language = cleaning.languages or (None, None)
+    reading = Reading(corpus.files, source_language, target_language, cleaning.skip_invalid)
     invalid: Counter[str] = Counter()
     for raw in raw_pairs(corpus, reading, invalid):
         report.read += 1
