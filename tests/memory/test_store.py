@@ -3,12 +3,12 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 
 import pytest
+from tests.support.waiting import until
 
 from regard.errors import Failed, UserError
 from regard.memory.exchange import import_file, tmx, tsv
@@ -204,7 +204,8 @@ def test_readers_see_whole_changes_while_others_write(memory: Memory) -> None:
     thread.start()
     for portion in range(20):
         assert list(memory.update(Pair("en", "de", f"{portion} {n}", "x") for n in range(10))) == [10]
-    time.sleep(0.02)
+    before = len(seen)
+    until(lambda: len(seen) > before + 1)  # it has also read what is there in the end
     stop.append(True)
     thread.join()
     assert set(seen) == {0}

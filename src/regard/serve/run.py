@@ -22,7 +22,7 @@ from regard.serve.state import AppState
 
 TICK_SECONDS = 0.1  # between calls of uvicorn's on_tick
 BACKLOG = 2048  # connections waiting to be accepted
-SWITCH_SECONDS = 0.0001  # thread switch interval: how long the event loop waits for the GIL after each system call
+SWITCH_SECONDS = 0.0005  # thread switch interval: how long the event loop waits for the GIL after each system call
 
 
 class Server(uvicorn.Server):
@@ -32,9 +32,9 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self.state = state
         self.asked: float | None = None
-        """When the stop signal came."""
+        """The time of the stop signal."""
         self.ticked: float | None = None
-        """When `on_tick` was last called."""
+        """The time of the last call of `on_tick`."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.asked is not None or sig == signal.SIGINT:

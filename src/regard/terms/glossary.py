@@ -29,9 +29,9 @@ class Term:
     source: str
     targets: tuple[str, ...]
     case: bool = False
-    """Whether the source matches only in its own case."""
+    """True if the source matches only in its own case."""
     prefix: bool = False
-    """Whether the source matches every word that begins with it."""
+    """True if the source matches every word that begins with it."""
 
 
 @dataclass(frozen=True)

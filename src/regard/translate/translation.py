@@ -46,7 +46,7 @@ class Sentence:
     """The pair of the memory whose source is most like it, if that was asked for."""
     judgement: Judgement = UNJUDGED
     kept: bool = False
-    """Whether it was left untranslated, since the translation is not sure enough."""
+    """True if it was left untranslated, since the translation is not sure enough."""
 
 
 @dataclass(frozen=True)

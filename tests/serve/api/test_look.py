@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 from tests.serve.running import Running, gated, running
-from tests.serve.test_steady import LINES, until
+from tests.serve.test_steady import LINES
 from tests.support.models import like_trained
 from tests.support.saving import save_built
+from tests.support.waiting import until
 
 from regard.config.decode import DecodeConfig
 from regard.config.run import Config

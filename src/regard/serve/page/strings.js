@@ -12,6 +12,7 @@ const ENGLISH = {
   swap: "Swap the languages",
   text: "Text to translate",
   placeholder: "Type or paste a text, or drop a file",
+  placeholderTouch: "Type or paste a text",
   translation: "Translation",
   clear: "Clear",
   copy: "Copy",
@@ -89,6 +90,7 @@ const KOREAN = {
   swap: "언어 맞바꾸기",
   text: "번역할 글",
   placeholder: "글을 입력하거나 붙여 넣으세요. 파일을 끌어다 놓아도 됩니다.",
+  placeholderTouch: "글을 입력하거나 붙여 넣으세요",
   translation: "번역문",
   clear: "지우기",
   copy: "복사",
@@ -163,8 +165,9 @@ export function say() {
   return speech.lang === "ko" ? KOREAN : ENGLISH;
 }
 
-// Where there is no pointer, one taps instead of pointing.
-if (matchMedia("(hover: none), (pointer: coarse)").matches) [ENGLISH, KOREAN].forEach((said) => (said.wordsNote = said.wordsNoteTouch));
+// Where there is no pointer, one taps instead of pointing, and has no file to drop.
+if (matchMedia("(hover: none), (pointer: coarse)").matches)
+  for (const said of [ENGLISH, KOREAN]) for (const key of ["wordsNote", "placeholder"]) said[key] = said[`${key}Touch`];
 
 export function speak(lang) {
   speech.lang = known(lang);
