@@ -1,6 +1,6 @@
 """Batches whose texts are segmented anew: other subwords each epoch, the same ones at the same position."""
 
-from itertools import islice
+from itertools import islice, product
 
 import numpy as np
 import pytest
@@ -51,6 +51,18 @@ def test_a_position_has_one_segmentation_and_another_epoch_another(data: Prepare
     assert any(len(segmentations) > 1 for segmentations in by_pair.values())
     other = next(Batches(data.train, batch_tokens=150, seed=1, redraw=Redraw.of(data, 2, 0.5)).steps())
     assert not torch.equal(other.batches[0].target_BT, stream[0].batches[0].target_BT)
+
+
+def test_every_part_of_the_position_counts(data: Prepared) -> None:
+    redraw = Redraw.of(data, 1, 0.5)
+    assert redraw is not None
+    places = [Position(*place) for place in product((0, 1), repeat=3)]
+    drawn = [
+        [redraw(position, row, *data.train[0].pair(index)) for index in range(20)]
+        for position in places
+        for row in (0, 1)
+    ]
+    assert len({str(one) for one in drawn}) == 16
 
 
 @pytest.mark.parametrize("world", [2, 3])
