@@ -144,6 +144,20 @@ def test_a_stopped_run_ends_with_the_same_bits(
     assert len(events(run, "resume")) == len(stops)
 
 
+def test_a_stopped_run_ends_with_the_same_bits_when_subwords_are_sampled(
+    config: Config, data: Prepared, tmp_path: Path, unbroken: Path
+) -> None:
+    config = settle(changed(config, subword_sampling=0.3), data)
+    train(config, data, tmp_path / "whole")
+    for stop in (3, 8):
+        with pytest.raises(Interrupted):
+            train(config, data, tmp_path / "stopped", observer=Watcher(stop))
+    train(config, data, tmp_path / "stopped")
+    name = "model/model.safetensors"
+    assert sha256(tmp_path / "stopped" / name) == sha256(tmp_path / "whole" / name) != sha256(unbroken / name)
+    assert figures(tmp_path / "stopped") == figures(tmp_path / "whole")
+
+
 def test_ctrl_c_has_its_own_code(config: Config, data: Prepared, tmp_path: Path) -> None:
     with pytest.raises(Interrupted) as caught:
         train(settle(config, data), data, tmp_path / "run", observer=Watcher(2, signal.SIGINT))
@@ -204,7 +218,7 @@ def test_a_setting_that_would_change_the_run_is_refused(
 
 
 def test_other_data_is_refused(unbroken: Path, config: Config, data: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.train.loop.fingerprint", lambda _: "other")
+    monkeypatch.setattr("regard.train.loop.fingerprint", lambda *_: "other")
     with pytest.raises(UserError, match="not the data that .* was trained on"):
         train(settle(config, data), data, unbroken)
 

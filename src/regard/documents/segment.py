@@ -95,7 +95,7 @@ def rebuild(pieces: Sequence[Piece], translations: Iterable[Translated]) -> str:
 
 
 def divided(items: Sequence[Item], written: Callable[[str], str]) -> Iterator[Piece]:
-    """Yield consecutive items as pieces: those without letters stay, and so does what surrounds the text."""
+    """Yield consecutive items as pieces. Items without letters, and what surrounds the text, are kept as they are."""
     _checkpoint.get()()
     seen = [number for number, item in enumerate(items) if item.kind == "text" and item.text.strip()]
     if not any(character.isalpha() for item in items if item.kind == "text" for character in item.text):

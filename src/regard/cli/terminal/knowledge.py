@@ -1,4 +1,4 @@
-"""Options for what the owner of a model knows better than the model: a glossary, a memory, a least confidence."""
+"""Options that several commands share: a glossary, a memory and a least confidence."""
 
 from dataclasses import replace
 from pathlib import Path
