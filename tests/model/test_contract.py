@@ -38,6 +38,8 @@ CHOICES = {
     "silu": {**SMALL, "activation": "silu"},
     "experts": {**SMALL, **EXPERTS},
     "one expert of two": {**SMALL, "experts": 2, "active_experts": 1, "norm": "pre"},
+    "blocks": {**SMALL, "blocks": 3},
+    "blocks, all tuned": {**SMALL, "blocks": 2, "blocks_tuned": True, "norm": "pre", "positions": "rotary"},
     "deep and shallow": {**SMALL, "encoder_layers": 3, "decoder_layers": 1},
 }
 LEAST: dict[str, Any] = {"vocabulary": 40, "encoder_layers": 2, "decoder_layers": 2, "d_model": 16}
@@ -197,8 +199,9 @@ def test_recorded_attention_is_what_the_model_does(model: Seq2Seq) -> None:
 def test_training_reaches_every_parameter(model: Seq2Seq) -> None:
     torch.manual_seed(1)
     trained = build(model.config).train()  # type: ignore[arg-type]
-    features = trained.features(SOURCE, TARGET)
-    trained.logits(features).logsumexp(-1).sum().backward()
+    lesson = trained.lesson(SOURCE, TARGET)
+    loss = trained.logits(lesson.features).logsumexp(-1).sum()
+    (loss if lesson.penalty is None else loss + lesson.penalty).backward()
     for name, parameter in trained.named_parameters():
         if parameter.requires_grad:  # which tokens are words is known
             assert parameter.grad is not None and parameter.grad.isfinite().all(), name

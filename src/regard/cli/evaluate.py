@@ -35,6 +35,11 @@ def evaluate(
     beam: Annotated[int | None, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = None,
     alpha: Annotated[float | None, typer.Option(help="Exponent of the length penalty.")] = None,
     penalty: Annotated[Literal["paper", "average"] | None, typer.Option(help="Kind of length penalty.")] = None,
+    decoding: Annotated[
+        Literal["search", "blockwise", "mask-predict"] | None,
+        typer.Option(help="How a text is written, if not in the model's own way."),
+    ] = None,
+    iterations: Annotated[int | None, typer.Option(min=1, help="Of mask-predict: passes; 10 by default.")] = None,
     target: Annotated[str | None, typer.Option("--to", metavar="CODE", help="Language, of a model of several.")] = None,
     no_split: Annotated[bool, typer.Option("--no-split", help="Translate lines whole, not by sentence.")] = False,
     glossary: Annotated[
@@ -83,6 +88,10 @@ def evaluate(
         raise UserError("--reference is missing; name the file of right translations")
     if (hypothesis is None) == (not model):
         raise UserError("give either --model with --source, or --hypothesis; one of them is what is measured")
+    if hypothesis is not None and (decoding is not None or iterations is not None):
+        raise UserError(
+            "--decoding and --iterations are for translations that are made; give --model, or leave them out"
+        )
     if hypothesis is not None and glossary is not None:
         raise UserError("--glossary is for translations that are made; leave it out, or give --model")
     if model and source is None:
@@ -102,8 +111,9 @@ def evaluate(
     else:
         assert model and sources is not None
         options = Options(
-            beam=beam, alpha=alpha, penalty=penalty, target=target, split=not no_split, batch_tokens=batch_tokens
-        )
+            beam=beam, alpha=alpha, penalty=penalty, decoding=decoding, iterations=iterations, target=target,
+            split=not no_split, batch_tokens=batch_tokens,
+        )  # fmt: skip
         done = _translated(model, engine, device, sources, right, options, others, tokens, glossary)
         _keep(done.translations, out)
         figures = done.report

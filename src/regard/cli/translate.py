@@ -50,6 +50,13 @@ def translate(
     alpha: Annotated[float | None, typer.Option(help="Exponent of the length penalty.")] = None,
     penalty: Annotated[Literal["paper", "average"] | None, typer.Option(help="Kind of length penalty.")] = None,
     extra_length: Annotated[int | None, typer.Option(help="Tokens an output may have more than its source.")] = None,
+    decoding: Annotated[
+        Literal["search", "blockwise", "mask-predict"] | None,
+        typer.Option(
+            help="How a text is written: blockwise is greedy with several tokens a step. [default: the model's]"
+        ),
+    ] = None,
+    iterations: Annotated[int | None, typer.Option(min=1, help="Of mask-predict: passes; 10 by default.")] = None,
     n_best: Annotated[
         int | None, typer.Option(min=1, help="Print so many translations of each line: id ||| text ||| score.")
     ] = None,
@@ -116,6 +123,8 @@ def translate(
         penalty=penalty,
         extra_length=extra_length,
         n_best=n_best or 1,
+        decoding=decoding,
+        iterations=iterations,
         sampling=_sampling(sample, temperature, top_k, top_p, seed),
         banned=tuple(ban or ()),
         required=tuple(require or ()),
@@ -275,6 +284,7 @@ def _sentence(sentence: "Sentence") -> dict[str, Any]:
             "log_probability": output.hypothesis.log_probability,
             "tokens": output.tokens,
             "token_scores": output.hypothesis.token_scores,
+            **({"steps": output.hypothesis.steps} if output.hypothesis.steps else {}),
             **({} if output.alignment is None else {"alignment": output.alignment}),
         }
         for output in sentence.outputs

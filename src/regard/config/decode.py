@@ -7,6 +7,11 @@ from pydantic import Field
 from regard.config.checked import Frozen
 
 
+Decoding = Literal["search", "blockwise", "mask-predict"]
+"""How a text is written. search: token by token, by beam search or greedily. blockwise: as greedy search, several tokens
+a step (Stern et al., 2018). mask-predict: all tokens at once, in a few iterations (Ghazvininejad et al., 2019)."""
+
+
 class DecodeConfig(Frozen):
     """How a model's output is searched for (section 6.1). The settings are saved with the model as its defaults."""
 

@@ -14,6 +14,7 @@ from regard.config.special_tokens import EOS, PAD
 from regard.engines.engine import BATCH_TOKENS, LEAST_TOKENS, Progress, Request, batches, quiet
 from regard.model.seq2seq import Seq2Seq
 from regard.search.beam import beam_search
+from regard.search.blockwise import blockwise_search
 from regard.search.constraints import Constraints
 from regard.search.greedy import greedy_search
 from regard.search.hypothesis import Hypothesis
@@ -84,6 +85,11 @@ class TorchEngine:
                 longest=longest,
                 partial=bool(request.terms),
             )
+        if request.decoding == "blockwise":
+            found = blockwise_search(
+                self.model, source_BS, config, constraints=rules, longest=longest, scored=request.token_scores
+            )
+            return [[one] for one in found]
         if config.beam == 1:
             found = greedy_search(
                 self.model, source_BS, config, constraints=rules, longest=longest, scored=request.token_scores

@@ -7,6 +7,8 @@ from regard.errors import UserError
 from regard.saved.saved_model import SavedModel
 from regard.text.word_vocabulary import Words
 
+PROPOSALS = "proposals."  # how the weights begin that only blockwise decoding uses
+
 
 def other_kind(config: ModelConfig) -> str:
     """Return why a model that TransformerConfig does not describe is not a plain Transformer."""

@@ -19,7 +19,8 @@ import torch
 from torch import Tensor, nn
 
 from regard import __version__
-from regard.config.model import AnyTransformerConfig, ModelConfig, StateSpaceConfig, TransformerConfig
+from regard.config.later import StateSpaceConfig
+from regard.config.model import AnyTransformerConfig, ModelConfig, TransformerConfig
 from regard.config.special_tokens import BOS, EOS, PAD, UNK
 from regard.errors import UserError
 from regard.exchange.kinds import check_subwords, other_kind

@@ -21,6 +21,7 @@ from regard.model.earlier.dilated import Dilated
 from regard.model.earlier.feedforward import FeedForwardOnly
 from regard.model.earlier.gnmt import Gnmt
 from regard.model.earlier.recurrent import Recurrent
+from regard.model.later.blockwise import BlockwiseTransformer
 from regard.model.later.next_word import NextWordTransformer
 from regard.model.seq2seq import Seq2Seq
 from regard.model.transformer import Transformer
@@ -39,5 +40,7 @@ def build(config: Config | ModelConfig) -> Seq2Seq:
     """Return a new model with random weights, drawn from torch's global generator."""
     description = config.model if isinstance(config, Config) else config
     if isinstance(description, AnyTransformerConfig):
+        if description.blocks > 1:
+            return BlockwiseTransformer(description)
         return NextWordTransformer(description) if description.next_word else Transformer(description)
     return EARLIER[type(description)](description)

@@ -75,6 +75,11 @@ class Cache:
         value_BHRV = self.room.value_BHRV.index_select(0, rows)
         return type(self)(_Room(key_BHRK, value_BHRV, self.length), self.length)
 
+    def first(self, length: int) -> Self:
+        """Return the cache of the first `length` positions; appending to it copies, since this one has filled more."""
+        assert 0 <= length <= self.length
+        return type(self)(self.room, length)
+
 
 @dataclass(frozen=True)
 class Joined(Cache):

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from regard.config.later import LinformerConfig, LongformerConfig, PerformerConfig, StateSpaceConfig
 from regard.config.model import (
     AnyTransformerConfig,
     ConvolutionalConfig,
@@ -15,12 +16,8 @@ from regard.config.model import (
     EarlierConfig,
     FeedForwardConfig,
     GnmtConfig,
-    LinformerConfig,
-    LongformerConfig,
     ModelConfig,
-    PerformerConfig,
     RecurrentConfig,
-    StateSpaceConfig,
     TransformerConfig,
 )
 from regard.model.build import build
@@ -55,7 +52,7 @@ def cost(config: ModelConfig, source_tokens: int = 25, target_tokens: int = 25) 
         model = build(config)
     parts: Counter[str] = Counter()
     for name, parameter in model.named_parameters():
-        if not parameter.requires_grad:  # the flags of word tokens are known, not learned
+        if name.startswith("next_word."):  # the flags of word tokens are known, not learned
             continue
         parts[_part(name, config)] += parameter.numel()
     total = sum(parts.values())

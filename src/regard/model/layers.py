@@ -7,14 +7,8 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from regard.config.model import (
-    AnyTransformerConfig,
-    LinformerConfig,
-    LongformerConfig,
-    PerformerConfig,
-    StateSpaceConfig,
-    TransformerConfig,
-)
+from regard.config.later import LinformerConfig, LongformerConfig, PerformerConfig, StateSpaceConfig
+from regard.config.model import AnyTransformerConfig, TransformerConfig
 from regard.model.attention import MultiHeadAttention
 from regard.model.cache import Cache, KeyValue
 from regard.model.kernels.dropout import Dropout

@@ -5,7 +5,7 @@ Shapes: B sentences, S source positions, T target positions, D = d_model, V voca
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Protocol, Self, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -33,6 +33,20 @@ class Attentions:
     cross: tuple[Tensor, ...]
 
 
+@dataclass(frozen=True)
+class Lesson:
+    """What training compares: features, and the token that is expected at each."""
+
+    features: Tensor
+    """(…, D)."""
+    expected: Tensor
+    """(…); PAD where no token is expected."""
+    penalty: Tensor | None = None
+    """What training adds to the loss of each token; see `features_and_penalty`."""
+    share: float = 1.0
+    """Factor of the loss, for a model whose heads expect a token each at the same position."""
+
+
 def total(*penalties: Tensor | None) -> Tensor | None:
     """Return the sum of those penalties that are not None; None if all are."""
     there = [penalty for penalty in penalties if penalty is not None]
@@ -50,6 +64,13 @@ class DecoderState(Protocol):
         """Return the state of these rows: repeated for beams, reordered, or without finished rows."""
 
 
+class RevocableState(DecoderState, Protocol):
+    """A state whose last positions can be taken back."""
+
+    def first(self, length: int) -> Self:
+        """Return the state after the first `length` positions."""
+
+
 class Layer(nn.Module):
     """A layer of an encoder or decoder: the unit that sharded training (FSDP) keeps sharded until it is used."""
 
@@ -62,6 +83,9 @@ class Seq2Seq(nn.Module):
 
     Source rows are token ids, ended by EOS, then padding; target rows begin with BOS, then padding on the right.
     """
+
+    new_parts: ClassVar[tuple[str, ...]] = ()
+    """How the names of parameters begin that a model to start from may lack; these start at random."""
 
     @abstractmethod
     def encode(self, source_BS: Tensor) -> Memory:
@@ -77,6 +101,11 @@ class Seq2Seq(nn.Module):
         The penalty is a differentiable number; None if the model has none or is not in training.
         """
         return self.features(source_BS, target_BT), None
+
+    def lesson(self, source_BS: Tensor, target_BT: Tensor) -> Lesson:
+        """Return what training compares, given whole targets, BOS and EOS included: each token from those before it."""
+        features_BTD, penalty = self.features_and_penalty(source_BS, target_BT[:, :-1])
+        return Lesson(features_BTD, target_BT[:, 1:], penalty)
 
     @property
     @abstractmethod
@@ -110,3 +139,14 @@ class Seq2Seq(nn.Module):
     @abstractmethod
     def attentions(self, source_BS: Tensor, target_BT: Tensor) -> Attentions:
         """Return all attention weights of one pass."""
+
+
+@runtime_checkable
+class BlockProposer(Protocol):
+    """A model whose heads propose the tokens after the next one, for blockwise decoding (Stern et al., 2018)."""
+
+    def decoded(self, tokens_BT: Tensor, state: DecoderState) -> tuple[Tensor, RevocableState]:
+        """Return the features of T further positions and the new state: `advance` before its logits."""
+
+    def proposed(self, features_BD: Tensor, next_B: Tensor) -> Tensor:
+        """Return the tokens that the heads propose after `next_B`, the token chosen at these features: B, K."""

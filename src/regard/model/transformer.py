@@ -38,6 +38,10 @@ class TransformerState:
     def length(self) -> int:
         return self.caches[0].length
 
+    def first(self, length: int) -> Self:
+        """Return the state after the first `length` target positions."""
+        return replace(self, caches=tuple(cache.first(length) for cache in self.caches))
+
     def select(self, rows: Tensor) -> Self:
         sources, beams = sources_of(rows // self.beams)
         memories, mask_BS = self.memories, self.mask_BS

@@ -50,6 +50,14 @@ def settle(config: Config, data: "Prepared") -> Config:
     """Return the configuration with everything filled in that the data determines."""
     if getattr(config.model, "next_word", False) and data.config.task != "parsing":
         raise UserError("model.next_word is for parsers, whose output has a symbol for each word; leave it out")
+    if (
+        getattr(config.model, "blocks", 1) > 1
+        and config.start is None
+        and not config.model_dump()["model"]["blocks_tuned"]
+    ):
+        raise UserError(
+            "model.blocks adds heads to a trained model; name it with --from, or set model.blocks_tuned=true"
+        )
     model: dict[str, Any] = {"vocabulary": data.target_subwords.size}
     if data.source_subwords is not data.target_subwords:
         model |= {"source_vocabulary": data.source_subwords.size, "share_embeddings": False}

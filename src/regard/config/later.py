@@ -1,0 +1,68 @@
+"""Configurations of what came after the paper: Transformers with other layers, and with one stack instead of two."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from regard.config.model_base import Positions, TransformerSettings
+
+
+class LongformerConfig(TransformerSettings):
+    """A Transformer with Longformer's attention in the encoder."""
+
+    mixing: Literal["longformer"] = "longformer"
+    window: Positions = 32
+    """Longformer: size of the neighbourhood that a position attends to."""
+    global_tokens: Annotated[int, Field(ge=0, le=1 << 16)] = 1
+    """Longformer: number of first positions that attend to all positions, and to which all positions attend."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        self.needs_scaled_scores("longformer", "relative")
+        return self
+
+
+class LinformerConfig(TransformerSettings):
+    """A Transformer with Linformer's attention in the encoder."""
+
+    mixing: Literal["linformer"] = "linformer"
+    rank: Annotated[int, Field(ge=1, le=1 << 16)] = 32
+    """Linformer's k: number of mixtures of keys and values, whatever the length of the source."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        self.needs_scaled_scores("linformer", "relative", "rotary")
+        if self.rank > self.max_length:
+            raise ValueError(f"a rank of {self.rank} is no less than full; max_length is {self.max_length}")
+        return self
+
+    @property
+    def position_limit(self) -> int | None:
+        return self.max_length
+
+
+class PerformerConfig(TransformerSettings):
+    """A Transformer with the Performer's attention in the encoder."""
+
+    mixing: Literal["performer"] = "performer"
+    features: Annotated[int, Field(ge=1, le=1 << 16)] = 128
+    """Performer's m: number of random features that approximate the softmax; the error falls as 1/sqrt(m)."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        self.needs_scaled_scores("performer", "relative")
+        return self
+
+
+class StateSpaceConfig(TransformerSettings):
+    """A Transformer with state-space layers in the encoder."""
+
+    mixing: Literal["state-space"] = "state-space"
+    state_size: Annotated[int, Field(ge=2, le=4096)] = 64
+    """S4D's N: number of states of each channel, in conjugate pairs."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.state_size % 2:
+            raise ValueError(f"states come in conjugate pairs, so state_size must be even, not {self.state_size}")
+        return self
