@@ -79,6 +79,8 @@ CHOICES |= {
         "longformer": [{"window": 3}, {"window": 1, "global_tokens": 3, "positions": "rotary"}, {"global_tokens": 0}],
         "linformer": [{"rank": 4}, {"rank": 9, "max_length": 14, "positions": "none", "norm": "pre"}],
         "performer": [{"features": 20}, {"features": 5, "positions": "rotary"}],
+        "mamba": [{"state_size": 3}, {"kernel": 1, "expand": 1, "positions": "none", "norm": "pre"}],
+        "mixer": [{"token_units": 7, "max_length": 14}, {"max_length": 9, "positions": "relative"}],
         "state-space": [{"state_size": 6}, {"state_size": 2, "positions": "relative", "score": "additive"}],
     }.items()
     for number, more in enumerate(choices)

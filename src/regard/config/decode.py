@@ -6,10 +6,9 @@ from pydantic import Field
 
 from regard.config.checked import Frozen
 
-
 Decoding = Literal["search", "blockwise", "mask-predict"]
-"""How a text is written. search: token by token, by beam search or greedily. blockwise: as greedy search, several tokens
-a step (Stern et al., 2018). mask-predict: all tokens at once, in a few iterations (Ghazvininejad et al., 2019)."""
+"""How a text is written. search: token by token, by beam search or greedily. blockwise: as greedy search, several
+tokens a step (Stern et al., 2018). mask-predict: all tokens at once, in a few iterations (Ghazvininejad et al., 2019)."""
 
 
 class DecodeConfig(Frozen):

@@ -66,3 +66,35 @@ class StateSpaceConfig(TransformerSettings):
         if self.state_size % 2:
             raise ValueError(f"states come in conjugate pairs, so state_size must be even, not {self.state_size}")
         return self
+
+
+class MambaConfig(TransformerSettings):
+    """A Transformer with Mamba's layers instead of self-attention, in encoder and decoder."""
+
+    mixing: Literal["mamba"] = "mamba"
+    state_size: Annotated[int, Field(ge=1, le=4096)] = 16
+    """Mamba's N: number of states of each channel."""
+    expand: Annotated[int, Field(ge=1, le=64)] = 2
+    """Mamba's E: number of inner channels for each of d_model."""
+    kernel: Annotated[int, Field(ge=1, le=1024)] = 4
+    """Number of positions of the causal convolution, its own included."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.blocks > 1:
+            raise ValueError("a state of mamba can't be taken back, so it has no blocks; leave out blocks")
+        if self.positions in ("rotary", "relative"):
+            raise ValueError(f"mixing by mamba can't use {self.positions} positions; take sinusoidal ones, or none")
+        return self
+
+
+class MixerConfig(TransformerSettings):
+    """A Transformer with MLP-Mixer's network across positions in the encoder."""
+
+    mixing: Literal["mixer"] = "mixer"
+    token_units: Annotated[int, Field(ge=1, le=1 << 16)] = 64
+    """MLP-Mixer's D_S: number of inner units of the network across positions."""
+
+    @property
+    def position_limit(self) -> int | None:
+        return self.max_length

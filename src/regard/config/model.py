@@ -11,7 +11,14 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, TypeAdapter, model_validator
 
-from regard.config.later import LinformerConfig, LongformerConfig, PerformerConfig, StateSpaceConfig
+from regard.config.later import (
+    LinformerConfig,
+    LongformerConfig,
+    MambaConfig,
+    MixerConfig,
+    PerformerConfig,
+    StateSpaceConfig,
+)
 from regard.config.model_base import AnyModel, Layers, MayHaveExperts, Positions, TransformerSettings
 
 
@@ -21,9 +28,11 @@ class TransformerConfig(TransformerSettings, MayHaveExperts):
     mixing: Literal["attention"] = "attention"
     """How the encoder mixes positions. attention: the paper's, in O(n²). longformer: a sliding window and global tokens
     (Beltagy et al., 2020). linformer: keys and values of low rank (Wang et al., 2020). performer: random features
-    (Choromanski et al., 2021). state-space: S4D (Gu et al., 2022). The decoder always has attention."""
+    (Choromanski et al., 2021). state-space: S4D (Gu et al., 2022). mamba: selective state spaces (Gu and Dao, 2023).
+    mixer: a network across positions (Tolstikhin et al., 2021). The decoder has attention, except with mamba."""
     neighbours: Annotated[int, Field(ge=0, le=1 << 20)] = 0
-    """Restrict self-attention to a neighbourhood of this size around each position (section 4); 0: unrestricted."""
+    """Restrict self-attention to a neighbourhood of this size around each position (section 4); 0: unrestricted. The
+    decoder then keeps the keys and values of half of it, however long the text."""
 
     @model_validator(mode="after")
     def _check_mixture(self) -> Self:
@@ -128,7 +137,15 @@ class FeedForwardConfig(AnyModel):
         return self.max_length if self.positions == "learned" else None
 
 
-AnyTransformerConfig = TransformerConfig | LongformerConfig | LinformerConfig | PerformerConfig | StateSpaceConfig
+AnyTransformerConfig = (
+    TransformerConfig
+    | LongformerConfig
+    | LinformerConfig
+    | PerformerConfig
+    | StateSpaceConfig
+    | MambaConfig
+    | MixerConfig
+)
 EarlierConfig = (
     RecurrentConfig | GnmtConfig | DeepAttentionConfig | ConvolutionalConfig | DilatedConfig | FeedForwardConfig
 )
@@ -138,6 +155,8 @@ MODEL_CONFIGS: dict[str, type[AnyModel]] = {
     "linformer": LinformerConfig,
     "performer": PerformerConfig,
     "state-space": StateSpaceConfig,
+    "mamba": MambaConfig,
+    "mixer": MixerConfig,
     "recurrent": RecurrentConfig,
     "gnmt": GnmtConfig,
     "deep-attention": DeepAttentionConfig,
@@ -183,6 +202,8 @@ ModelConfig = Annotated[
     | Annotated[LinformerConfig, Tag("<linformer>")]
     | Annotated[PerformerConfig, Tag("<performer>")]
     | Annotated[StateSpaceConfig, Tag("<state-space>")]
+    | Annotated[MambaConfig, Tag("<mamba>")]
+    | Annotated[MixerConfig, Tag("<mixer>")]
     | Annotated[RecurrentConfig, Tag("<recurrent>")]
     | Annotated[GnmtConfig, Tag("<gnmt>")]
     | Annotated[DeepAttentionConfig, Tag("<deep-attention>")]

@@ -126,8 +126,8 @@ class TransformerSettings(AnyModel):
     Goldberg, 2017), for parsers, whose output has a symbol for each word of the source."""
 
     blocks: Annotated[int, Field(ge=1, le=16)] = 1
-    """Number of tokens that a step of blockwise decoding can accept (Stern et al., 2018): the model's own and blocks - 1
-    that further heads propose. `regard train --from MODEL --set model.blocks=4` gives a trained model such heads."""
+    """Number of tokens that a step of blockwise decoding can accept (Stern et al., 2018): the model's own, and others that
+    further heads propose. `regard train --from MODEL --set model.blocks=4` gives a trained model such heads."""
     blocks_tuned: bool = False
     """Also train the model's own weights while its heads learn. By default they stay as they are, so that its
     translations do, too."""

@@ -7,18 +7,30 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from regard.config.later import LinformerConfig, LongformerConfig, PerformerConfig, StateSpaceConfig
+from regard.config.later import (
+    LinformerConfig,
+    LongformerConfig,
+    MambaConfig,
+    MixerConfig,
+    PerformerConfig,
+    StateSpaceConfig,
+)
 from regard.config.model import AnyTransformerConfig, TransformerConfig
 from regard.model.attention import MultiHeadAttention
-from regard.model.cache import Cache, KeyValue
+from regard.model.cache import Cache, KeyValue, Recent
 from regard.model.kernels.dropout import Dropout
 from regard.model.kernels.linear import Linear
 from regard.model.later.experts import Experts
 from regard.model.later.linformer import Linformer
 from regard.model.later.longformer import Longformer
+from regard.model.later.mamba import Mamba, MambaState
+from regard.model.later.mixer import Mixer
 from regard.model.later.performer import Performer
 from regard.model.later.state_space import StateSpace
 from regard.model.seq2seq import Layer
+
+LayerCache = Cache | MambaState
+"""What a decoder layer keeps of the positions so far."""
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU}
 
@@ -73,7 +85,9 @@ def _self_attention(config: AnyTransformerConfig) -> MultiHeadAttention:
     )
 
 
-def _mixing(config: AnyTransformerConfig) -> MultiHeadAttention | StateSpace:
+def _mixing(  # noqa: PLR0911  # a line for each kind
+    config: AnyTransformerConfig,
+) -> MultiHeadAttention | StateSpace | Mamba | Mixer:
     """Return the layer that mixes the encoder's positions."""
     sizes = (config.d_model, config.heads, config.d_k, config.d_v)
     rotary, dropout = config.positions == "rotary", config.attention_dropout
@@ -88,6 +102,10 @@ def _mixing(config: AnyTransformerConfig) -> MultiHeadAttention | StateSpace:
             return Performer(*sizes, features=config.features, rotary=rotary)
         case StateSpaceConfig():
             return StateSpace(config.d_model, config.state_size)
+        case MambaConfig():
+            return Mamba(config.d_model, config.state_size, config.expand, config.kernel, causal=False)
+        case MixerConfig():
+            return Mixer(config.max_length, config.token_units)
         case TransformerConfig():
             return _self_attention(config)
 
@@ -137,13 +155,18 @@ class DecoderLayer(Layer):
 
     def __init__(self, config: AnyTransformerConfig) -> None:
         super().__init__()
-        self.attention = _self_attention(config)
+        self.attention = self.self_attention(config)
         self.around_attention = AddNorm(config.d_model, config.dropout, config.norm)
         sizes = (config.d_model, config.heads, config.d_k, config.d_v)
         self.cross = MultiHeadAttention(*sizes, score=config.score, dropout=config.attention_dropout)
         self.around_cross = AddNorm(config.d_model, config.dropout, config.norm)
         self.feed_forward = _feed_forward(config)
         self.around_feed_forward = AddNorm(config.d_model, config.dropout, config.norm)
+
+    @staticmethod
+    def self_attention(config: AnyTransformerConfig) -> nn.Module:
+        """Return the sub-layer that mixes the target's positions."""
+        return _self_attention(config)
 
     def memory(self, encoded_BSD: Tensor) -> KeyValue:
         """Return the keys and values of the encoder's output, which are the same for every target position."""
@@ -152,23 +175,20 @@ class DecoderLayer(Layer):
     def forward(
         self,
         x_BTD: Tensor,
-        cache: Cache,
+        cache: LayerCache,
         memory: KeyValue,
         mask_BS: Tensor | None,
         mask_BT: Tensor | None = None,
         *,
         weights: bool = False,
-    ) -> tuple[Fed, Cache, tuple[Tensor | None, Tensor | None]]:
+    ) -> tuple[Fed, LayerCache, tuple[Tensor | None, Tensor | None]]:
         """Return the output at T further positions, the cache with their keys and values, and the weights if `weights`.
 
         Attention needs no mask for target padding: it is on the right, where the causal mask hides it; `mask_BT` keeps
         it from experts. A source may have several adjacent rows; cross-attention treats their queries as those of one
         long row.
         """
-        entered = self.around_attention.enter(x_BTD)
-        query, keys_values = self.attention.queries_keys_values(entered, cache.length)
-        cache = cache.append(keys_values)
-        attended, own_BHTT = self.attention(query, cache.content, causal=True, weights=weights)
+        attended, cache, own_BHTT = self.attend(self.around_attention.enter(x_BTD), cache, weights=weights)
         x_BTD = self.around_attention.leave(x_BTD, attended)
 
         entered = self.around_cross.enter(x_BTD)
@@ -178,3 +198,39 @@ class DecoderLayer(Layer):
 
         fed = _feed(self.feed_forward, self.around_feed_forward, x_BTD, mask_BT)
         return fed, cache, (own_BHTT, cross_BHTS)
+
+    def attend(self, x_BTD: Tensor, cache: LayerCache, *, weights: bool) -> tuple[Tensor, LayerCache, Tensor | None]:
+        """Return the self-attention of T further positions, the cache with them and, if `weights`, B, H, T, T."""
+        assert isinstance(cache, Cache) and isinstance(self.attention, MultiHeadAttention)
+        query, keys_values = self.attention.queries_keys_values(x_BTD, cache.length)
+        cache = cache.append(keys_values)
+        attended, own_BHTT = self.attention(query, cache.content, causal=True, weights=weights)
+        return attended, cache, own_BHTT
+
+
+class MambaDecoderLayer(DecoderLayer):
+    """A decoder layer with Mamba instead of self-attention; it keeps a state of one size."""
+
+    @staticmethod
+    def self_attention(config: AnyTransformerConfig) -> nn.Module:
+        assert isinstance(config, MambaConfig)
+        return Mamba(config.d_model, config.state_size, config.expand, config.kernel, causal=True)
+
+    def attend(self, x_BTD: Tensor, cache: LayerCache, *, weights: bool) -> tuple[Tensor, LayerCache, Tensor | None]:
+        assert isinstance(cache, MambaState) and isinstance(self.attention, Mamba)
+        mixed, state = self.attention.advance(x_BTD, cache)
+        return mixed, state, None
+
+
+def decoder_layer(config: AnyTransformerConfig) -> DecoderLayer:
+    """Return a decoder layer of the kind that the config describes."""
+    return MambaDecoderLayer(config) if isinstance(config, MambaConfig) else DecoderLayer(config)
+
+
+def empty_cache(config: AnyTransformerConfig) -> LayerCache:
+    """Return a decoder layer's cache before the first token."""
+    if isinstance(config, MambaConfig):
+        return MambaState()
+    if isinstance(config, TransformerConfig) and config.neighbours and config.blocks == 1:
+        return Recent(keep=config.neighbours // 2)
+    return Cache()

@@ -1,8 +1,8 @@
 """Blockwise parallel decoding (Stern, Shazeer and Uszkoreit, 2018): greedy search that accepts several tokens a step.
 
-A step reads the token chosen last and the tokens that the model's heads propose after it, in one pass of the decoder. The
-pass gives the model's own choice after each of them. The longest beginning of the proposals that equals those choices is
-accepted, and the choice after it as well, so every step accepts at least one token. The text is that of greedy search.
+A step reads the token chosen last and the tokens that the model's heads propose after it, in one pass of the decoder,
+which gives the model's own choice after each of them. The longest beginning of the proposals that equals those choices
+is accepted, and the choice after it as well, so every step accepts at least one token. The text is greedy search's.
 
 Floating-point numbers of a block and of single steps differ by rounding. Where the two best logits are closer than TIE,
 far more than rounding, the choice is made as greedy search makes it: from the tokens so far, read one by one.

@@ -4,12 +4,12 @@ The model itself predicts y_{t+1} from its features f_t; head i proposes y_{t+1+
 
     p_i = softmax(LayerNorm(f_t + W2_i max(0, W1_i [f_t; e(y_{t+1})] + b1_i) + b2_i) E^T)
 
-with the model's own projection E. A step of the search (search/blockwise.py) verifies all k - 1 proposals in one pass of
-the decoder, so its text is that of greedy search.
+with the model's own projection E. A step of the search (search/blockwise.py) verifies all proposals in one pass of the
+decoder, so its text is that of greedy search.
 
 Departures from its paper: the heads also see e(y_{t+1}), the embedding of the token that the model has just chosen,
-which is known when they propose; a norm follows the sum; and the model's own prediction has no layer of its own, so that
-a trained model stays what it is. The loss is the mean over all heads, where its paper draws one of them for each batch.
+which is known when they propose; a norm follows the sum; the model's own prediction has no layer of its own, so that a
+trained model stays what it is. The loss is the mean over all heads, where its paper draws one of them for each batch.
 
 Shapes: K = k - 1 heads, B sentences, S source positions, T target positions, N positions, D = d_model, E = 2·D,
 F = 2·D inner units, V vocabulary.
