@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from regard.config.decode import Decoding
 from regard.config.model_base import Positions, TransformerSettings
 
 
@@ -98,3 +99,28 @@ class MixerConfig(TransformerSettings):
     @property
     def position_limit(self) -> int | None:
         return self.max_length
+
+
+class MaskPredictConfig(TransformerSettings):
+    """A Transformer that writes all tokens at once and refines them (Ghazvininejad et al., 2019)."""
+
+    architecture: Literal["mask-predict"] = "mask-predict"
+    mixing: Literal["attention"] = "attention"
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.blocks > 1 or self.next_word:
+            raise ValueError("a mask-predict model writes all tokens at once; leave out blocks and next_word")
+        if self.positions not in ("sinusoidal", "learned"):  # else all masked tokens are the same, wherever they are
+            raise ValueError(
+                f"masked tokens differ by their positions, which can't be {self.positions}; take sinusoidal"
+            )
+        return self
+
+    @property
+    def decodings(self) -> tuple[Decoding, ...]:
+        return ("mask-predict",)
+
+    @property
+    def position_limit(self) -> int | None:
+        return self.max_length  # of which the length is predicted

@@ -15,6 +15,7 @@ from regard.config.later import (
     LinformerConfig,
     LongformerConfig,
     MambaConfig,
+    MaskPredictConfig,
     MixerConfig,
     PerformerConfig,
     StateSpaceConfig,
@@ -145,6 +146,7 @@ AnyTransformerConfig = (
     | StateSpaceConfig
     | MambaConfig
     | MixerConfig
+    | MaskPredictConfig
 )
 EarlierConfig = (
     RecurrentConfig | GnmtConfig | DeepAttentionConfig | ConvolutionalConfig | DilatedConfig | FeedForwardConfig
@@ -157,6 +159,7 @@ MODEL_CONFIGS: dict[str, type[AnyModel]] = {
     "state-space": StateSpaceConfig,
     "mamba": MambaConfig,
     "mixer": MixerConfig,
+    "mask-predict": MaskPredictConfig,
     "recurrent": RecurrentConfig,
     "gnmt": GnmtConfig,
     "deep-attention": DeepAttentionConfig,
@@ -204,6 +207,7 @@ ModelConfig = Annotated[
     | Annotated[StateSpaceConfig, Tag("<state-space>")]
     | Annotated[MambaConfig, Tag("<mamba>")]
     | Annotated[MixerConfig, Tag("<mixer>")]
+    | Annotated[MaskPredictConfig, Tag("<mask-predict>")]
     | Annotated[RecurrentConfig, Tag("<recurrent>")]
     | Annotated[GnmtConfig, Tag("<gnmt>")]
     | Annotated[DeepAttentionConfig, Tag("<deep-attention>")]

@@ -86,11 +86,12 @@ class MayHaveExperts(AnyModel):
 class TransformerSettings(AnyModel):
     """The settings of every Transformer, whichever layer mixes the positions of its encoder."""
 
-    architecture: Literal["transformer"] = "transformer"
+    architecture: Literal["transformer", "mask-predict", "decoder-only", "encoder-only"] = "transformer"
     """transformer: the paper. The baselines: recurrent: Sutskever et al., 2014; with attention, Bahdanau et al., 2015.
     gnmt: Wu et al., 2016. deep-attention: Deep-Att (Zhou et al., 2016). convolutional: ConvS2S (Gehring et al., 2017).
     dilated: ByteNet (Kalchbrenner et al., 2016). feedforward: no position sees another, which shows what context
-    contributes."""
+    contributes. What came after: mask-predict: all tokens at once (Ghazvininejad et al., 2019). decoder-only: source and
+    target as one sequence (GPT: Radford et al., 2018). encoder-only: BERT (Devlin et al., 2019)."""
 
     d_ff: Annotated[int, Field(ge=1, le=1 << 20)] = 2048
     """Inner size of the feed-forward network (section 3.3)."""

@@ -18,6 +18,7 @@ from regard.search.blockwise import blockwise_search
 from regard.search.constraints import Constraints
 from regard.search.greedy import greedy_search
 from regard.search.hypothesis import Hypothesis
+from regard.search.mask_predict import mask_predict
 from regard.search.required import required_search
 from regard.search.sampling import sample
 from regard.search.tree_rule import TreeRule
@@ -84,6 +85,10 @@ class TorchEngine:
                 constraints=rules,
                 longest=longest,
                 partial=bool(request.terms),
+            )
+        if request.decoding == "mask-predict":
+            return mask_predict(
+                self.model, source_BS, config, request.iterations, n_best=request.n_best, longest=longest
             )
         if request.decoding == "blockwise":
             found = blockwise_search(

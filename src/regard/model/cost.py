@@ -143,7 +143,7 @@ def mixing_flops(config: AnyTransformerConfig, n: int) -> int:  # noqa: PLR0911 
             return mamba_flops(config, n, directions=2)
         case MixerConfig():
             return 4 * n * config.token_units * d
-        case TransformerConfig():
+        case _:
             return 0
 
 

@@ -106,7 +106,7 @@ def _mixing(  # noqa: PLR0911  # a line for each kind
             return Mamba(config.d_model, config.state_size, config.expand, config.kernel, causal=False)
         case MixerConfig():
             return Mixer(config.max_length, config.token_units)
-        case TransformerConfig():
+        case _:
             return _self_attention(config)
 
 
@@ -151,7 +151,7 @@ class EncoderLayer(Layer):
 class DecoderLayer(Layer):
     """A decoder layer: masked self-attention, attention over the encoder's output, feed-forward."""
 
-    uses_weights = ("memory",)
+    uses_weights = ("memory", "refine")
 
     def __init__(self, config: AnyTransformerConfig) -> None:
         super().__init__()
@@ -190,14 +190,29 @@ class DecoderLayer(Layer):
         """
         attended, cache, own_BHTT = self.attend(self.around_attention.enter(x_BTD), cache, weights=weights)
         x_BTD = self.around_attention.leave(x_BTD, attended)
+        fed, cross_BHTS = self._after_attention(x_BTD, memory, mask_BS, mask_BT, weights=weights)
+        return fed, cache, (own_BHTT, cross_BHTS)
 
+    def refine(
+        self, x_BTD: Tensor, mask_BT: Tensor, memory: KeyValue, mask_BS: Tensor, *, weights: bool = False
+    ) -> tuple[Fed, tuple[Tensor | None, Tensor | None]]:
+        """Return the output at all target positions, each of which sees all others, and the weights if `weights`."""
+        assert isinstance(self.attention, MultiHeadAttention)
+        attended, own_BHTT = self.attention.mix(self.around_attention.enter(x_BTD), mask_BT, weights=weights)
+        x_BTD = self.around_attention.leave(x_BTD, attended)
+        fed, cross_BHTS = self._after_attention(x_BTD, memory, mask_BS, mask_BT, weights=weights)
+        return fed, (own_BHTT, cross_BHTS)
+
+    def _after_attention(
+        self, x_BTD: Tensor, memory: KeyValue, mask_BS: Tensor | None, mask_BT: Tensor | None, *, weights: bool
+    ) -> tuple[Fed, Tensor | None]:
+        """Return the output of attention over the encoder's output and of the feed-forward network."""
         entered = self.around_cross.enter(x_BTD)
         query = self.cross.queries(entered.reshape(memory.key_BHSK.shape[0], -1, entered.shape[2]))
         attended, cross_BHTS = self.cross(query, memory, mask_BS, weights=weights)
         x_BTD = self.around_cross.leave(x_BTD, attended.view_as(x_BTD))
 
-        fed = _feed(self.feed_forward, self.around_feed_forward, x_BTD, mask_BT)
-        return fed, cache, (own_BHTT, cross_BHTS)
+        return _feed(self.feed_forward, self.around_feed_forward, x_BTD, mask_BT), cross_BHTS
 
     def attend(self, x_BTD: Tensor, cache: LayerCache, *, weights: bool) -> tuple[Tensor, LayerCache, Tensor | None]:
         """Return the self-attention of T further positions, the cache with them and, if `weights`, B, H, T, T."""

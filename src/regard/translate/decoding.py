@@ -37,6 +37,7 @@ def chosen_decoding(options: "Options", config: ModelConfig) -> Decoding:
             "a prefix": bool(options.prefix),
             "repetition blocked": options.no_repeat > 0,
             "unknown words replaced": options.replace_unknown,
+            "a length penalty": options.alpha is not None or options.penalty is not None,
         }
     for name, asked in unheeded.items():
         if asked:
