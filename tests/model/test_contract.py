@@ -86,6 +86,13 @@ CHOICES |= {
     for number, more in enumerate(choices)
 }
 
+ONE_STACK = {key: value for key, value in SMALL.items() if key not in ("encoder_layers", "relative_distance")}
+CHOICES |= {
+    "decoder alone": {**ONE_STACK, "architecture": "decoder-only"},
+    "decoder alone, learned": {**ONE_STACK, "architecture": "decoder-only", "positions": "learned", "norm": "pre"},
+    "decoder alone, two vocabularies": {**ONE_STACK, "architecture": "decoder-only", "source_vocabulary": 50},
+}
+
 SOURCE = torch.tensor(
     [[5, 6, 7, 8, 9, 10, 11, 12, EOS], [13, 14, EOS] + [PAD] * 6, [EOS] + [PAD] * 8, [15] * 6 + [EOS] + [PAD] * 2]
 )
@@ -187,12 +194,14 @@ def test_a_state_is_a_value(model: Seq2Seq) -> None:
 def test_recorded_attention_is_what_the_model_does(model: Seq2Seq) -> None:
     recorded = model.attentions(SOURCE, TARGET)
     config: ModelConfig = model.config  # type: ignore[assignment]
-    heads = config.heads if config.architecture == "transformer" else 1
+    heads = getattr(config, "heads", 1)
     for kind, queries, keys in ((recorded.encoder, 9, 9), (recorded.decoder, 6, 6), (recorded.cross, 6, 9)):
         for weights in kind:
             assert weights.shape == (4, heads, queries, keys)
-    for weights in recorded.cross:
-        torch.testing.assert_close(weights.sum(-1), torch.ones(4, heads, 6))
+    together = config.architecture == "decoder-only"  # source and target are of one sequence
+    for layer, weights in enumerate(recorded.cross):
+        total = weights.sum(-1) + (recorded.decoder[layer].sum(-1) if together else 0)
+        torch.testing.assert_close(total, torch.ones(4, heads, 6))
         assert weights[1, :, :, 3:].abs().max() == 0, "padding gets no weight"
     for weights in recorded.decoder:
         assert weights.triu(1).abs().max() == 0, "the future gets no weight"

@@ -46,7 +46,7 @@ class PrepareConfig(Frozen):
 
     task: Task = "translation"
     """What the data is for. translation: pairs of sentences. parsing: each corpus is one file of trees; the source is a
-    sentence, the target its linearised tree."""
+    sentence, the target its linearised tree. labels: pairs of a text and its label."""
     tree_tags: Literal["kept", "one"] = "kept"
     """How a word appears in a linearised tree. kept: as its own part-of-speech tag. one: as one symbol for all
     words."""

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from regard.config.decode import Decoding
-from regard.config.model_base import Positions, TransformerSettings
+from regard.config.model_base import Layers, Positions, TransformerSettings
 
 
 class LongformerConfig(TransformerSettings):
@@ -124,3 +124,49 @@ class MaskPredictConfig(TransformerSettings):
     @property
     def position_limit(self) -> int | None:
         return self.max_length  # of which the length is predicted
+
+
+class DecoderOnlyConfig(TransformerSettings):
+    """A decoder alone: source and target as one sequence (GPT: Radford et al., 2018)."""
+
+    architecture: Literal["decoder-only"] = "decoder-only"
+    mixing: Literal["attention"] = "attention"
+    encoder_layers: Annotated[int, Field(ge=0, le=0)] = 0
+    """None: the one stack has decoder_layers."""
+    decoder_layers: Layers = 12
+    """Number of layers."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.blocks > 1 or self.next_word:
+            raise ValueError("a decoder alone has no blocks and is shown no next word; leave them out")
+        if self.positions in ("rotary", "relative"):  # they would count the padding between source and target
+            raise ValueError(f"a decoder alone can't use {self.positions} positions; take sinusoidal or learned ones")
+        return self
+
+    @property
+    def position_limit(self) -> int | None:
+        return self.max_length // 2 if self.positions == "learned" else None  # for the source and for the target
+
+
+class EncoderOnlyConfig(TransformerSettings):
+    """An encoder alone: masked tokens, or a label of each text (BERT: Devlin et al., 2019)."""
+
+    architecture: Literal["encoder-only"] = "encoder-only"
+    mixing: Literal["attention"] = "attention"
+    learns: Literal["labels", "masked"] = "labels"
+    """labels: one for each text. masked: to fill in tokens of the text. `regard train` sets it from the data."""
+    encoder_layers: Layers = 12
+    """Number of layers."""
+    decoder_layers: Annotated[int, Field(ge=0, le=0)] = 0
+    """None: it writes nothing."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.blocks > 1 or self.next_word:
+            raise ValueError("an encoder alone has no blocks and is shown no next word; leave them out")
+        return self
+
+    @property
+    def decodings(self) -> tuple[Decoding, ...]:
+        return ()

@@ -12,6 +12,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Discriminator, Field, Tag, TypeAdapter, model_validator
 
 from regard.config.later import (
+    DecoderOnlyConfig,
+    EncoderOnlyConfig,
     LinformerConfig,
     LongformerConfig,
     MambaConfig,
@@ -147,6 +149,8 @@ AnyTransformerConfig = (
     | MambaConfig
     | MixerConfig
     | MaskPredictConfig
+    | DecoderOnlyConfig
+    | EncoderOnlyConfig
 )
 EarlierConfig = (
     RecurrentConfig | GnmtConfig | DeepAttentionConfig | ConvolutionalConfig | DilatedConfig | FeedForwardConfig
@@ -160,6 +164,8 @@ MODEL_CONFIGS: dict[str, type[AnyModel]] = {
     "mamba": MambaConfig,
     "mixer": MixerConfig,
     "mask-predict": MaskPredictConfig,
+    "decoder-only": DecoderOnlyConfig,
+    "encoder-only": EncoderOnlyConfig,
     "recurrent": RecurrentConfig,
     "gnmt": GnmtConfig,
     "deep-attention": DeepAttentionConfig,
@@ -208,6 +214,8 @@ ModelConfig = Annotated[
     | Annotated[MambaConfig, Tag("<mamba>")]
     | Annotated[MixerConfig, Tag("<mixer>")]
     | Annotated[MaskPredictConfig, Tag("<mask-predict>")]
+    | Annotated[DecoderOnlyConfig, Tag("<decoder-only>")]
+    | Annotated[EncoderOnlyConfig, Tag("<encoder-only>")]
     | Annotated[RecurrentConfig, Tag("<recurrent>")]
     | Annotated[GnmtConfig, Tag("<gnmt>")]
     | Annotated[DeepAttentionConfig, Tag("<deep-attention>")]

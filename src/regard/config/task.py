@@ -2,4 +2,6 @@
 
 from typing import Literal
 
-Task = Literal["translation", "parsing"]
+Task = Literal["translation", "parsing", "labels"]
+SYMBOLIC: tuple[Task, ...] = ("parsing", "labels")
+"""The tasks whose targets are symbols, and not text."""

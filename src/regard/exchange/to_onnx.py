@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from regard import __version__
-from regard.config.later import MambaConfig, MaskPredictConfig, StateSpaceConfig
+from regard.config.later import MambaConfig, StateSpaceConfig
 from regard.config.model import AnyTransformerConfig, ModelConfig, TransformerConfig
 from regard.config.special_tokens import BOS, EOS, PAD, UNK
 from regard.errors import UserError
@@ -111,9 +111,9 @@ def export_onnx(model_folder: Path, out: Path) -> None:
 
 def graphless(config: ModelConfig) -> str | None:
     """Return why a model can't be exported as graphs, or None if it can."""
-    if not isinstance(config, AnyTransformerConfig) or isinstance(
-        config, StateSpaceConfig | MambaConfig | MaskPredictConfig
-    ):
+    if not isinstance(config, AnyTransformerConfig) or isinstance(config, StateSpaceConfig | MambaConfig):
+        return other_kind(config)
+    if config.architecture != "transformer":
         return other_kind(config)
     if config.next_word:
         return "its decoder is shown the next word"

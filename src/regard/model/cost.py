@@ -8,6 +8,8 @@ from typing import Any
 import torch
 
 from regard.config.later import (
+    DecoderOnlyConfig,
+    EncoderOnlyConfig,
     LinformerConfig,
     LongformerConfig,
     MambaConfig,
@@ -111,6 +113,10 @@ def forward_flops(config: ModelConfig, S: int, T: int) -> int:
             return experts_flops(config, n)
         return 4 * n * d * config.d_ff
 
+    if isinstance(config, DecoderOnlyConfig):
+        return config.decoder_layers * (self_attend(S + T) + feed_forward(S + T)) + projection
+    if isinstance(config, EncoderOnlyConfig):  # a label for each text, or a token at each of its positions
+        projection = 2 * (1 if config.learns == "labels" else S) * d * config.vocabulary
     encoder = config.encoder_layers * ((mixing_flops(config, S) or self_attend(S)) + feed_forward(S))
     of_target = mamba_flops(config, T, directions=1) if isinstance(config, MambaConfig) else self_attend(T)
     decoder = config.decoder_layers * (of_target + attend(T, S, S) + feed_forward(T))

@@ -123,7 +123,7 @@ class Fed(NamedTuple):
     penalty: Tensor | None
 
 
-def _feed(network: FeedForward | Experts, around: AddNorm, x_BTD: Tensor, mask_BT: Tensor | None) -> Fed:
+def feed(network: FeedForward | Experts, around: AddNorm, x_BTD: Tensor, mask_BT: Tensor | None) -> Fed:
     """Apply the feed-forward network, or experts, with its residual connection and norm."""
     if isinstance(network, Experts):
         y_BTD, penalty = network(around.enter(x_BTD), mask_BT)
@@ -145,7 +145,7 @@ class EncoderLayer(Layer):
         attended, weights_BHSS = self.attention.mix(self.around_attention.enter(x_BSD), mask_BS, weights=weights)
         x_BSD = self.around_attention.leave(x_BSD, attended)
 
-        return _feed(self.feed_forward, self.around_feed_forward, x_BSD, mask_BS), weights_BHSS
+        return feed(self.feed_forward, self.around_feed_forward, x_BSD, mask_BS), weights_BHSS
 
 
 class DecoderLayer(Layer):
@@ -212,7 +212,7 @@ class DecoderLayer(Layer):
         attended, cross_BHTS = self.cross(query, memory, mask_BS, weights=weights)
         x_BTD = self.around_cross.leave(x_BTD, attended.view_as(x_BTD))
 
-        return _feed(self.feed_forward, self.around_feed_forward, x_BTD, mask_BT), cross_BHTS
+        return feed(self.feed_forward, self.around_feed_forward, x_BTD, mask_BT), cross_BHTS
 
     def attend(self, x_BTD: Tensor, cache: LayerCache, *, weights: bool) -> tuple[Tensor, LayerCache, Tensor | None]:
         """Return the self-attention of T further positions, the cache with them and, if `weights`, B, H, T, T."""

@@ -84,9 +84,6 @@ class Seq2Seq(nn.Module):
     Source rows are token ids, ended by EOS, then padding; target rows begin with BOS, then padding on the right.
     """
 
-    new_parts: ClassVar[tuple[str, ...]] = ()
-    """How the names of parameters begin that a model to start from may lack; these start at random."""
-
     @abstractmethod
     def encode(self, source_BS: Tensor) -> Memory:
         """Return the encoder's output for the source."""

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import tomli_w
 
+from regard.config.later import EncoderOnlyConfig
+from regard.config.model_base import TransformerSettings
 from regard.config.presets import parse_config, read
 from regard.config.run import Config
 from regard.errors import UserError
@@ -50,20 +52,33 @@ def settle(config: Config, data: "Prepared") -> Config:
     """Return the configuration with everything filled in that the data determines."""
     if getattr(config.model, "next_word", False) and data.config.task != "parsing":
         raise UserError("model.next_word is for parsers, whose output has a symbol for each word; leave it out")
-    if (
-        getattr(config.model, "blocks", 1) > 1
-        and config.start is None
-        and not config.model_dump()["model"]["blocks_tuned"]
-    ):
-        raise UserError(
-            "model.blocks adds heads to a trained model; name it with --from, or set model.blocks_tuned=true"
-        )
+    _check_later(config, data)
     model: dict[str, Any] = {"vocabulary": data.target_subwords.size}
     if data.source_subwords is not data.target_subwords:
         model |= {"source_vocabulary": data.source_subwords.size, "share_embeddings": False}
+    if isinstance(config.model, EncoderOnlyConfig):
+        model["learns"] = "labels" if data.config.task == "labels" else "masked"
     values = config.model_dump(exclude_unset=True)
     decided = {"data": str(data.directory.resolve()), "task": data.config.task}
     return parse_config({**values, **decided}, "the run", {"model": model})
+
+
+def _check_later(config: Config, data: "Prepared") -> None:
+    """Reject settings of the models that came after the paper which do not fit the data or the objective."""
+    described = config.model
+    if isinstance(described, TransformerSettings) and described.blocks > 1 and config.start is None:
+        if not described.blocks_tuned:
+            raise UserError(
+                "model.blocks adds heads to a trained model; name it with --from, or set model.blocks_tuned=true"
+            )
+    if data.config.task == "labels" and not isinstance(described, EncoderOnlyConfig):
+        raise UserError(
+            f"{data.directory}: has labels, which an encoder alone learns; train with --preset encoder-only"
+        )
+    if config.train.objective == "reward" and "search" not in described.decodings:
+        raise UserError(
+            f"train.objective=reward draws samples, which a {described.architecture} model can't; leave it out"
+        )
 
 
 def subword_files(data: "Prepared") -> dict[str, bytes]:

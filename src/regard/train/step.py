@@ -293,8 +293,6 @@ class Trainer:
         """Reject weights whose names or shapes differ from the model's."""
         for name in sorted(weights.keys() | self.parameters.keys()):
             theirs, ours = weights.get(name), self.parameters.get(name)
-            if theirs is None and name.startswith(self.model.new_parts):
-                continue
             if theirs is None or ours is None or theirs.shape != ours.shape:
                 raise UserError(
                     f"{name}: {_size(theirs)} in the model that is to be fine-tuned, {_size(ours)} in this run; "
@@ -302,7 +300,7 @@ class Trainer:
                 )
 
     def begin_with(self, weights: Mapping[str, Tensor]) -> None:
-        """Start from an existing model's weights; parts that it lacks keep their initial ones."""
+        """Start from an existing model's weights."""
         self.assign(weights)
 
     def assign(self, values: Mapping[str, Tensor]) -> None:

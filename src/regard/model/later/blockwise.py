@@ -58,8 +58,6 @@ class BlockwiseTransformer(Transformer):
     Unless `model.blocks_tuned`, only the heads are trained: the model's own weights have no gradient and no dropout.
     """
 
-    new_parts = (f"{HEADS}.",)
-
     def __init__(self, config: AnyTransformerConfig) -> None:
         super().__init__(config)
         self.tuned = config.blocks_tuned
