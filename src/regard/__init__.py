@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from regard.text.subwords import Subwords as Subwords
     from regard.translate.document import translate_file as translate_file
     from regard.translate.load import load as load
+    from regard.translate.load import load_classifier as load_classifier
     from regard.translate.load import load_parser as load_parser
     from regard.translate.parser import ParseOptions as ParseOptions
     from regard.translate.translator import Options as Options
@@ -51,6 +52,7 @@ _PUBLIC = {
     "calibrate": "regard.evaluate.calibration",
     "evaluate": "regard.evaluate.evaluation",
     "load": "regard.translate.load",
+    "load_classifier": "regard.translate.load",
     "load_model": "regard.saved.folder",
     "load_parser": "regard.translate.load",
     "normalise": "regard.text.normalise",

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from regard.cli import (
+    classify,
     corpora,
     demo,
     evaluate,
@@ -46,6 +47,7 @@ app.command("train", cls=VariadicCommand)(train.train)
 app.command("tune")(tune.tune)
 app.command("translate")(translate.translate)
 app.command("parse")(parse.parse)
+app.command("classify")(classify.classify)
 app.command("evaluate")(evaluate.evaluate)
 app.command("score")(score.score)
 app.command("average")(average.average)

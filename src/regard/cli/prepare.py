@@ -22,7 +22,7 @@ def prepare(
     *,
     task: Annotated[
         Literal["translation", "parsing", "labels"],
-        typer.Option(help="What to prepare for. parsing: --train and --valid name files of trees, one each."),
+        typer.Option(help="What to prepare for. parsing: files of trees, one each. labels: text TAB label."),
     ] = "translation",
     train: Annotated[
         list[str] | None,

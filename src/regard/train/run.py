@@ -52,7 +52,7 @@ def settle(config: Config, data: "Prepared") -> Config:
     """Return the configuration with everything filled in that the data determines."""
     if getattr(config.model, "next_word", False) and data.config.task != "parsing":
         raise UserError("model.next_word is for parsers, whose output has a symbol for each word; leave it out")
-    _check_later(config, data)
+    _check_later(config)
     model: dict[str, Any] = {"vocabulary": data.target_subwords.size}
     if data.source_subwords is not data.target_subwords:
         model |= {"source_vocabulary": data.source_subwords.size, "share_embeddings": False}
@@ -63,18 +63,14 @@ def settle(config: Config, data: "Prepared") -> Config:
     return parse_config({**values, **decided}, "the run", {"model": model})
 
 
-def _check_later(config: Config, data: "Prepared") -> None:
-    """Reject settings of the models that came after the paper which do not fit the data or the objective."""
+def _check_later(config: Config) -> None:
+    """Reject settings that a model which came after the paper can't be trained with."""
     described = config.model
     if isinstance(described, TransformerSettings) and described.blocks > 1 and config.start is None:
         if not described.blocks_tuned:
             raise UserError(
                 "model.blocks adds heads to a trained model; name it with --from, or set model.blocks_tuned=true"
             )
-    if data.config.task == "labels" and not isinstance(described, EncoderOnlyConfig):
-        raise UserError(
-            f"{data.directory}: has labels, which an encoder alone learns; train with --preset encoder-only"
-        )
     if config.train.objective == "reward" and "search" not in described.decodings:
         raise UserError(
             f"train.objective=reward draws samples, which a {described.architecture} model can't; leave it out"

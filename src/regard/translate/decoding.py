@@ -15,6 +15,8 @@ MOST_ITERATIONS = 1000
 
 def chosen_decoding(options: "Options", config: ModelConfig) -> Decoding:
     """Return how texts are written: the model's own way, or the one asked for; reject options that it can't heed."""
+    if not config.decodings:
+        raise UserError(f"a model of the kind {config.architecture} writes no text; start another --from it")
     decoding = options.decoding or config.decodings[0]
     if decoding not in config.decodings:
         raise UserError(f"the model can't decode by {decoding}; {_REMEDIES[decoding]}")
