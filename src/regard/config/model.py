@@ -200,7 +200,7 @@ def _own_settings(settings: Any) -> Any:
         defaults = [other.model_fields[name].default for other in MODEL_CONFIGS.values() if name in other.model_fields]
         if name in MODEL_CONFIGS[kind].model_fields or not defaults:
             own[name] = value
-        elif value != defaults[0]:
+        elif value not in defaults:
             raise ValueError(f"a {kind} model has no {name}; leave it out")
     return own
 
