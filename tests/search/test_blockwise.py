@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import torch
+from tests.support.models import banning, padded
 from torch import Tensor
 
 from regard.config.decode import DecodeConfig
@@ -16,7 +17,6 @@ from regard.search import blockwise
 from regard.search.blockwise import blockwise_search
 from regard.search.constraints import Constraints
 from regard.search.greedy import greedy_search
-from tests.support.models import banning, padded
 
 SOURCES = [[4, 5, 6], [6], [], [5, 5, 4, 6, 5, 4], [6, 4]]
 CONFIG = DecodeConfig(extra_length=12)

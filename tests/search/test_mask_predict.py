@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from tests.support.models import padded
 
 from regard.config.decode import DecodeConfig
 from regard.config.model import model_config
@@ -12,7 +13,6 @@ from regard.errors import Failed
 from regard.model.build import build
 from regard.model.later.mask_predict import MaskPredict
 from regard.search.mask_predict import likely_lengths, mask_predict
-from tests.support.models import padded
 
 SOURCES = [[4, 5, 6, 7, 8], [6], [], [5, 5, 4, 6, 5, 4]]
 

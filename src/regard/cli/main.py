@@ -12,7 +12,6 @@ from typing import Annotated
 import typer
 
 from regard.cli import (
-    classify,
     corpora,
     demo,
     evaluate,
@@ -27,7 +26,7 @@ from regard.cli import (
     train,
     translate,
 )
-from regard.cli.models import average, calibrate, export, import_, model, runs, tune
+from regard.cli.models import average, calibrate, classify, export, import_, model, runs, tune
 from regard.cli.terminal.streams import tolerant_stderr
 from regard.cli.terminal.variadic import VariadicCommand
 

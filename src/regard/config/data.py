@@ -29,7 +29,7 @@ class CorpusConfig(Frozen):
     files: Annotated[tuple[str, ...], Field(min_length=1, max_length=2)]
     """One file, or a source and a target file."""
     weight: Annotated[float, Field(gt=0)] = 1.0
-    """How many times an epoch passes over the corpus: 2 is twice, 0.5 a different half each time."""
+    """The number of times that an epoch passes over the corpus: 2 is twice, 0.5 a different half each time."""
     tag: str | None = None
     """A reserved token, such as <2de>, put before every source."""
 
@@ -42,13 +42,13 @@ class CorpusConfig(Frozen):
 
 
 class PrepareConfig(Frozen):
-    """How text becomes token ids."""
+    """Settings of the conversion from text to token ids."""
 
     task: Task = "translation"
-    """What the data is for. translation: pairs of sentences. parsing: each corpus is one file of trees; the source is a
-    sentence, the target its linearised tree. labels: pairs of a text and its label."""
+    """The task that the data is for. translation: pairs of sentences. parsing: each corpus is one file of trees; the
+    source is a sentence, the target its linearised tree. labels: pairs of a text and its label."""
     tree_tags: Literal["kept", "one"] = "kept"
-    """How a word appears in a linearised tree. kept: as its own part-of-speech tag. one: as one symbol for all
+    """The form of a word in a linearised tree. kept: as its own part-of-speech tag. one: as one symbol for all
     words."""
     vocabulary: Annotated[int, Field(ge=300, le=1_000_000)] | None = None
     """Number of subwords, for both languages together or for each; 260 of them are the reserved tokens and the

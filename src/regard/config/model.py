@@ -29,10 +29,10 @@ class TransformerConfig(TransformerSettings, MayHaveExperts):
     """The Transformer. Sizes have the paper's symbols; each option names its source."""
 
     mixing: Literal["attention"] = "attention"
-    """How the encoder mixes positions. attention: the paper's, in O(n²). longformer: a sliding window and global tokens
-    (Beltagy et al., 2020). linformer: keys and values of low rank (Wang et al., 2020). performer: random features
-    (Choromanski et al., 2021). state-space: S4D (Gu et al., 2022). mamba: selective state spaces (Gu and Dao, 2023).
-    mixer: a network across positions (Tolstikhin et al., 2021). The decoder has attention, except with mamba."""
+    """The mixing of positions in the encoder. attention: the paper's, in O(n²). longformer: a sliding window and global
+    tokens (Beltagy et al., 2020). linformer: keys and values of low rank (Wang et al., 2020). performer: random
+    features (Choromanski et al., 2021). state-space: S4D (Gu et al., 2022). mamba: selective state spaces (Gu and Dao,
+    2023). mixer: a network across positions (Tolstikhin et al., 2021). The decoder has attention, except with mamba."""
     neighbours: Annotated[int, Field(ge=0, le=1 << 20)] = 0
     """Restrict self-attention to a neighbourhood of this size around each position (section 4); 0: unrestricted. The
     decoder then keeps the keys and values of half of it, however long the text."""
@@ -51,8 +51,8 @@ class RecurrentConfig(AnyModel):
     cell: Literal["rnn", "lstm", "gru"] = "lstm"
     """Cell of a recurrent model. rnn: Elman, 1990. lstm: Hochreiter and Schmidhuber, 1997. gru: Cho et al., 2014."""
     attention: Literal["none", "dot", "additive"] = "dot"
-    """How a recurrent decoder reads the source. none: as one vector (Sutskever et al., 2014). dot, additive: at every
-    position, weighted by s · h (Luong et al., 2015) or by v · tanh(W s + U h) (Bahdanau et al., 2015)."""
+    """The way a recurrent decoder reads the source. none: as one vector (Sutskever et al., 2014). dot, additive: at
+    every position, weighted by s · h (Luong et al., 2015) or by v · tanh(W s + U h) (Bahdanau et al., 2015)."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -90,17 +90,18 @@ class TransformerSettings(AnyModel):
     """transformer: the paper. The baselines: recurrent: Sutskever et al., 2014; with attention, Bahdanau et al., 2015.
     gnmt: Wu et al., 2016. deep-attention: Deep-Att (Zhou et al., 2016). convolutional: ConvS2S (Gehring et al., 2017).
     dilated: ByteNet (Kalchbrenner et al., 2016). feedforward: no position sees another, which shows what context
-    contributes. What came after: mask-predict: all tokens at once (Ghazvininejad et al., 2019). decoder-only: source and
-    target as one sequence (GPT: Radford et al., 2018). encoder-only: BERT (Devlin et al., 2019)."""
+    contributes. What came after: mask-predict: all tokens at once (Ghazvininejad et al., 2019). decoder-only: source
+    and target as one sequence (GPT: Radford et al., 2018). encoder-only: BERT (Devlin et al., 2019)."""
 
     d_ff: Annotated[int, Field(ge=1, le=1 << 20)] = 2048
     """Inner size of the feed-forward network (section 3.3)."""
     heads: Annotated[int, Field(ge=1, le=1024)] = 8
     """Number of attention heads (the paper's h)."""
     d_k: Size = 64
-    """Size of each head's queries and keys; d_model / heads if not given."""
+    """Size of each head's queries and keys, whose products are divided by its square root (equation 1); d_model / heads
+    if not given."""
     d_v: Size = 64
-    """Size of each head's values; d_model / heads if not given."""
+    """Size of each head's values, and so of its output (section 3.2.2); d_model / heads if not given."""
     attention_dropout: Rate = 0.0
     """Dropout rate on the weights of every softmax attention. 0 in the paper's translation models; its parsers had some
     (section 6.3). The encoder layers of a Performer or S4D have no such weights; there it applies to the decoder
@@ -127,8 +128,8 @@ class TransformerSettings(AnyModel):
     Goldberg, 2017), for parsers, whose output has a symbol for each word of the source."""
 
     blocks: Annotated[int, Field(ge=1, le=16)] = 1
-    """Number of tokens that a step of blockwise decoding can accept (Stern et al., 2018): the model's own, and others that
-    further heads propose. `regard train --from MODEL --set model.blocks=4` gives a trained model such heads."""
+    """Number of tokens that a step of blockwise decoding can accept (Stern et al., 2018): the model's own, and others
+    that further heads propose. `regard train --from MODEL --set model.blocks=4` gives a trained model such heads."""
     blocks_tuned: bool = False
     """Also train the model's own weights while its heads learn. By default they stay as they are, so that its
     translations do, too."""

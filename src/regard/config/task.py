@@ -1,4 +1,4 @@
-"""What a model does with a text."""
+"""The tasks of a model: translation, parsing and labels."""
 
 from typing import Literal
 

@@ -117,7 +117,7 @@ class Step:
     batches: tuple[Batch, ...]
     position: Position
     after: Position
-    """Where the next step begins."""
+    """The position at which the next step begins."""
     source_tokens: int
     target_tokens: int
 

@@ -32,7 +32,7 @@ class Item:
     name: str = ""
     """The name that an opening mark shares with its closing one."""
     optional: bool = False
-    """Whether the mark is left out where its words are unknown."""
+    """True if the mark is left out where its words are unknown."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Translated:
     pairs: Pairs | None = None
     """Aligned words as (source, target) numbers from 0 of what str.split gives; None if unknown."""
     remarks: tuple[str, ...] = ()
-    """Why it is not to be trusted, or was left untranslated."""
+    """The reason why it is not to be trusted, or was left untranslated."""
 
 
 _checkpoint: ContextVar[Callable[[], None]] = ContextVar("checkpoint", default=lambda: None)

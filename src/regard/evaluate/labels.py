@@ -47,7 +47,7 @@ class NaiveBayes:
 
     def classify(self, text: str) -> str:
         """Return the most probable label of a text, the first in alphabetical order if there are several."""
-        read = [word for word in _words(text)]
+        read = _words(text)
         scores = {}
         for label, count in sorted(self._labels.items()):
             own = self._words.get(label, Counter())

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from torch import Tensor
 
@@ -39,6 +39,9 @@ Watch = Callable[[str, int, Path], AbstractContextManager[Observer]]
 
 Warn = Callable[[str], None]
 """Called with a warning: what is skipped, and why."""
+
+Sections = dict[str, dict[str, Any]]
+"""Settings by section, as in a run file."""
 
 FIGURES = "figures.json"
 

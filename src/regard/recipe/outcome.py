@@ -39,7 +39,7 @@ class Outcome:
     tested: int
     """Number of pairs that it was measured on; 0 if there were too few to split some off."""
     final: str
-    """Which model was written: mean, best or last."""
+    """The model that was written: mean, best or last."""
     steps: tuple[int, ...]
     """The checkpoints that it is made of."""
     bleu: Score | None
@@ -48,9 +48,9 @@ class Outcome:
     minutes: float
     """Time of training and validation."""
     advice: tuple[str, ...]
-    """What would help, the most helpful first."""
+    """Advice, the most helpful first."""
     plan: Plan
-    """What was chosen, and why."""
+    """The chosen settings, with their reasons."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""

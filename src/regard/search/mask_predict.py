@@ -1,7 +1,7 @@
 """Mask-predict (Ghazvininejad et al., 2019): all tokens at once, then the least probable ones again, a few times.
 
-With T iterations, iteration t + 1 masks the N (T - t) / T least probable of a text's N tokens and predicts these anew. It
-starts with all masked. Several lengths are tried for each sentence; the text with the best mean log probability wins.
+With T iterations, iteration t + 1 masks the N (T - t) / T least probable of a text's N tokens and predicts these anew.
+It starts with all masked. Several lengths are tried for each sentence; the text with the best mean log probability wins.
 
 Shapes: B sentences, K lengths of each, R = B·K rows, S source positions, T target positions, V vocabulary.
 """
@@ -107,7 +107,7 @@ def refine(model: ParallelModel, memory: Memory, length_R: Tensor, iterations: i
 
 
 def _hypothesis(length: int, tokens: list[int], scores: list[float], steps: list[int]) -> Hypothesis:
-    """Return a hypothesis whose score is the mean log probability of its tokens, each given those it was filled among."""
+    """Return a hypothesis whose score is the mean log probability of its tokens, each given those around it."""
     own = scores[:length]
     log_probability = math.fsum(own)
     return Hypothesis(

@@ -1,4 +1,4 @@
-"""Where words begin and end in a script, and what may follow a Korean noun."""
+"""The boundaries of words in each script, and the endings of Korean nouns."""
 
 import re
 import unicodedata

@@ -43,16 +43,16 @@ BYTES = [f"<0x{value:02X}>" for value in range(256)]
 
 @dataclass(frozen=True)
 class Rules:
-    """How a third-party model preprocesses a text before segmentation."""
+    """The preprocessing of a third-party model before segmentation."""
 
     charsmap: bytes
     """The compiled character replacements; may be empty."""
     prefix: bool
-    """Whether a space is added at the beginning of a text."""
+    """True if a space is added at the beginning of a text."""
     squeeze: bool
-    """Whether spaces at the ends are stripped, and runs of them collapsed."""
+    """True if spaces at the ends are stripped, and runs of them collapsed."""
     fallback: bool
-    """Whether characters without a piece are spelt in bytes."""
+    """True if characters without a piece are spelt in bytes."""
 
 
 @dataclass(frozen=True)

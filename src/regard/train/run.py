@@ -39,6 +39,10 @@ MAY_CHANGE = {
     "train.patience",
     "train.bad_steps",
     "train.accumulate",
+    "train.bucket_mb",
+    "train.communication",
+    "train.update_batches",
+    "train.wait_minutes",
     "train.sharding",
     "train.compile",
     "decode.beam",
@@ -66,11 +70,11 @@ def settle(config: Config, data: "Prepared") -> Config:
 def _check_later(config: Config) -> None:
     """Reject settings that a model which came after the paper can't be trained with."""
     described = config.model
-    if isinstance(described, TransformerSettings) and described.blocks > 1 and config.start is None:
-        if not described.blocks_tuned:
-            raise UserError(
-                "model.blocks adds heads to a trained model; name it with --from, or set model.blocks_tuned=true"
-            )
+    heads = isinstance(described, TransformerSettings) and described.blocks > 1 and not described.blocks_tuned
+    if heads and config.start is None:
+        raise UserError(
+            "model.blocks adds heads to a trained model; name it with --from, or set model.blocks_tuned=true"
+        )
     if config.train.objective == "reward" and "search" not in described.decodings:
         raise UserError(
             f"train.objective=reward draws samples, which a {described.architecture} model can't; leave it out"
@@ -82,9 +86,10 @@ def subword_files(data: "Prepared") -> dict[str, bytes]:
     return data.vocabularies
 
 
-def fingerprint(folder: Path) -> str:
-    """Return a checksum that identifies prepared data or a model."""
-    return hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
+def fingerprint(folder: Path, terminology: str | None = None) -> str:
+    """Return a checksum that identifies prepared data, with a glossary if it is trained with one, or a model."""
+    glossary = b"" if terminology is None else Path(terminology).read_bytes()
+    return hashlib.sha256((folder / MANIFEST).read_bytes() + glossary).hexdigest()
 
 
 @contextmanager

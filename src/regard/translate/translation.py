@@ -1,5 +1,6 @@
 """The results of a translator: texts made of sentences with one or more candidate translations."""
 
+import math
 from dataclasses import dataclass
 from unicodedata import east_asian_width
 
@@ -12,6 +13,7 @@ from regard.translate.words import Pairs, word_numbers
 
 # Marks that end a part without a space after it, in full width and as NFKC has them.
 MARKS = frozenset(FULL_WIDTH_ENDS + "、，；：" + "!?.,;:")
+WEAK = 0.3  # probability below which a word is weak
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Sentence:
     """The pair of the memory whose source is most like it, if that was asked for."""
     judgement: Judgement = UNJUDGED
     kept: bool = False
-    """Whether it was left untranslated, since the translation is not sure enough."""
+    """True if it was left untranslated, since the translation is not sure enough."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,30 @@ class Translation:
         if (before, after) != (len(self.source.split()), len(self.text.split())):
             return None
         return tuple(pairs) or None
+
+    @property
+    def weak_words(self) -> dict[int, float]:
+        """Return the words, numbered as str.split gives them, that the model held improbable, with their probability.
+
+        A word's probability is that of its least probable token, given all before it. Empty without token scores, and
+        in a language whose words are not separated by spaces.
+        """
+        found: dict[int, float] = {}
+        before = 0  # words of the sentences so far
+        for sentence in self.sentences:
+            output = _numbered(sentence, 0)
+            if output is None or sentence.kept:
+                before += len(sentence.source.split())
+                continue
+            scores, words = output.hypothesis.token_scores, len(output.text.split())
+            numbers = word_numbers(output.tokens)
+            if not numbers or numbers[-1] + 1 != words:
+                return {}
+            for number, score in zip(numbers, scores, strict=False):  # scores end with that of EOS
+                if score < math.log(WEAK):
+                    found[before + number] = min(found.get(before + number, 1.0), math.exp(score))
+            before += words
+        return found if before == len(self.text.split()) else {}
 
     def option_score(self, number: int) -> float:
         """Return the sum of the sentences' scores."""

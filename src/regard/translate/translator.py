@@ -55,6 +55,8 @@ class Options:
     beam: int | None = None
     alpha: float | None = None
     penalty: str | None = None
+    beta: float | None = None
+    """Weight of the coverage penalty."""
     extra_length: int | None = None
     n_best: int = 1
     decoding: Decoding | None = None
@@ -112,7 +114,7 @@ class Translator:
         """Without an engine, use the model of a LoadedModel. `later` loads the weights for anything but translation."""
         self.saved = saved
         self.has_weights = has_weights
-        """Whether the model's weights are available; an export alone has none."""
+        """True if the model's weights are available; an export alone has none."""
         self._later = later or (lambda: cast("LoadedModel", saved).model)
         self.form: Form = saved.form
         self.source_subwords, self._target = saved.vocabularies
@@ -121,7 +123,7 @@ class Translator:
         self.engine: Engine = engine or _reference(self.model, longest)
         self.attention: Attention = self._attention
         self.calibration: Calibration | None = None
-        """How confidence is computed, if the model was calibrated."""
+        """The weights of the confidence, if the model was calibrated."""
         self._aligned_by_engine = isinstance(engine, Aligner)
         if isinstance(engine, Aligner):  # the weights in torch are not needed then
             self.attention = engine.cross_attention
@@ -259,6 +261,11 @@ class Translator:
         changes = {key: getattr(options, key) for key in DecodeConfig.model_fields}
         given = {key: value for key, value in changes.items() if value is not None}
         decode = check(DecodeConfig, {**self.saved.decode.model_dump(), **given}, "the options")
+        if decode.beta and (options.sampling is not None or options.required or options.glossary is not None):
+            raise UserError(
+                "the coverage penalty (beta) ranks the outputs of a beam search; leave it out with sampling, required "
+                "words and glossaries"
+            )
         if options.n_best > decode.beam and options.sampling is None:
             # The K best need a beam of K.
             decode = check(DecodeConfig, {**decode.model_dump(), "beam": options.n_best}, "the options")

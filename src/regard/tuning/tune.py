@@ -39,7 +39,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Tuned:
-    """What tuning did: the share of corrections that are reproduced, and BLEU on a test text, before and after."""
+    """The result of tuning: the share of corrections that are reproduced, and BLEU on a test text, before and after."""
 
     model: str
     corrections: int

@@ -1,6 +1,7 @@
 """Mamba against its recurrence, in plain loops of double precision."""
 
 import math
+from itertools import pairwise
 
 import pytest
 import torch
@@ -93,7 +94,7 @@ def test_the_encoder_s_layer_reads_in_both_directions(lengths: tuple[int, int]) 
 def test_the_decoder_s_layer_goes_on_from_its_state(kernel: int, cuts: tuple[int, ...]) -> None:
     layer = random_layer(causal=True, kernel=kernel)
     x, state, parts = torch.randn(1, 8, 6), MambaState(), []
-    for start, stop in zip(cuts, cuts[1:], strict=False):
+    for start, stop in pairwise(cuts):
         part, state = layer.advance(x[:, start:stop], state)
         parts.append(part)
     torch.testing.assert_close(torch.cat(parts, dim=1)[0], plain_layer(layer, x[0]), atol=1e-5, rtol=1e-4)

@@ -137,7 +137,7 @@ class Learn:
     size: int | None
     """None: chosen by the amount of text."""
     scale: float
-    """How many times larger than the sample the whole text is."""
+    """The size of the whole text, divided by that of the sample."""
     kind: Literal["bpe", "unigram", "words"]
     tags: tuple[str, ...]
 

@@ -1,10 +1,10 @@
 """A model that writes all tokens at once: mask-predict (Ghazvininejad et al., 2019).
 
-The decoder is not causal: it fills in masked tokens of the target, given the source and the tokens that are not masked. A
-search (search/mask_predict.py) begins with all masked and repeats a few times, each time masking the least probable.
+The decoder is not causal: it fills in masked tokens of the target, given the source and the tokens that are not masked.
+A search (search/mask_predict.py) begins with all masked and repeats a few times, each time masking the least probable.
 
-BOS, which is in no text, is the mask. The last token of a target is EOS; the number of tokens is predicted from the mean
-of the encoder's output. Its paper adds a token to the source for that.
+BOS, which is in no text, is the mask. The last token of a target is EOS; the number of tokens is predicted from the
+mean of the encoder's output. Its paper adds a token to the source for that.
 
 As a Seq2Seq, `features` are those of the first pass, with all tokens masked: they depend on the number of target tokens
 and not on which they are, so the perplexity is that of tokens which are independent of each other. There is no
@@ -105,7 +105,7 @@ class MaskPredict(Transformer):
         return self.decoder_norm(x_BTD), penalty, recorded  # type: ignore[return-value]  # None without `weights`
 
     def _random_mask(self, tokens_BT: Tensor) -> Tensor:
-        """Return True at n of a row's N tokens, chosen at random, with n uniform from 1 to N; the same for validation."""
+        """Return True at n of a row's N tokens, chosen at random, with n uniform from 1 to N; fixed for validation."""
         there_BT = not_padding(tokens_BT)
         if self.training:
             random_BT, share_B1 = (

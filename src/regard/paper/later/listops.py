@@ -2,8 +2,8 @@
 
     [MAX 2 9 [MIN 4 7 ] 0 ]   ->   9
 
-MIN, MAX, MED (the median, rounded down) and SM (the sum modulo 10), with up to 10 arguments and a depth of up to 10, as in
-the Long Range Arena (Tay et al., 2021).
+MIN, MAX, MED (the median, rounded down) and SM (the sum modulo 10), with up to 10 arguments and a depth of up to 10, as
+in the Long Range Arena (Tay et al., 2021).
 """
 
 import random
@@ -33,7 +33,7 @@ def value(tokens: Expression) -> int:
     for token in tokens:
         if token in VALUES:
             stack.append((token, []))
-        elif token == "]":
+        elif token == "]":  # noqa: S105  # a token of the language
             operator, values = stack.pop()
             stack[-1][1].append(int(VALUES[operator](values)))  # type: ignore[operator]
         else:

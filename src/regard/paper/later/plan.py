@@ -10,7 +10,7 @@ from regard.config.presets import preset
 from regard.config.run import Config
 from regard.data.prepared import Prepared
 from regard.model.cost import cost
-from regard.paper.lineage import as_large
+from regard.paper.systems.plan import as_large
 from regard.train.run import settle
 
 Settings = dict[str, dict[str, Any]]

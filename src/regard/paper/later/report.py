@@ -25,7 +25,8 @@ def as_markdown(plan: Later, translation: Sequence[Figures], listops: Sequence[F
             written = [run["writings"][place] for run in runs]
             rows.append(
                 (name, written[0]["writing"], len(runs), f"{runs[0]['parameters']:,}",
-                 number(mean(run["perplexity"] for run in runs), ".2f"), _range([one["bleu"] for one in written], ".2f"),
+                 number(mean(run["perplexity"] for run in runs), ".2f"),
+                 _range([one["bleu"] for one in written], ".2f"),
                  number(mean(run["tokens_per_second"] for run in runs), ",.0f"),
                  number(mean(one["tokens_per_cpu_second"] for one in written), ",.0f"),
                  number(mean(one["steps_a_sentence"] for one in written), ".2f"),

@@ -30,9 +30,9 @@ class Asked:
     html: bool = False
     alternatives: int = 0
     split: bool = True
-    """Whether to translate sentence by sentence."""
+    """Translate sentence by sentence."""
     xml: bool = False
-    """Whether tags are the writer's own (XML): those that stand beside words are inline and divide no sentence."""
+    """True if tags are the writer's own (XML): those that stand beside words are inline and divide no sentence."""
     ignored: tuple[str, ...] = ()
     """Elements whose content is not translated."""
     glossary: Glossary | None = None

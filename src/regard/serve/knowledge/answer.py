@@ -1,4 +1,4 @@
-"""What an answer says beside its text: where the memory had it, which terms it lacks, and how sure the model is."""
+"""The parts of an answer beside its text: the memory's match, missing terms, and confidence."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -33,7 +33,7 @@ class Known:
     """The glossary's terms that could not be placed."""
     confidence: float | None = None
     warnings: list[str] | None = None
-    """What is wrong with the translation: it `repeats` itself, is `copied` or `short`."""
+    """The problem of the translation: it `repeats` itself, is `copied` or `short`."""
 
 
 def knowledge_of(answer: Answer) -> Known:

@@ -13,7 +13,7 @@ Workspace::Workspace(const Model& model, int rows, int tokens, int positions, in
       positions_(positions),
       memory_size_(model.memory_size),
       layer_size_(size_t(rows) * positions * model.memory_size),
-      scores_stride_(padded(positions) + kPanel) {
+      scores_stride_(model.config.heads * (scores_stride(std::max(positions, tokens)) + 1)) {
   if (layer_size_ > size_t(std::numeric_limits<int32_t>::max())) throw std::bad_alloc();  // offsets are 32 bits
   const int most = std::max(rows, tokens);
   const int widest = std::max(model.d_model, model.value_size);
