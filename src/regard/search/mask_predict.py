@@ -1,7 +1,7 @@
 """Mask-predict (Ghazvininejad et al., 2019): all tokens at once, then the least probable ones again, a few times.
 
 With T iterations, iteration t + 1 masks the N (T - t) / T least probable of a text's N tokens and predicts these anew.
-It starts with all masked. Several lengths are tried for each sentence; the text with the best mean log probability wins.
+It starts with all masked. Several lengths are tried for each sentence; the best mean log probability wins.
 
 Shapes: B sentences, K lengths of each, R = B·K rows, S source positions, T target positions, V vocabulary.
 """

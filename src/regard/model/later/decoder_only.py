@@ -3,7 +3,7 @@
     x_1 … x_S EOS BOS y_1 … y_T
 
 Every position sees those before it. `encode` reads the source and keeps its keys and values, and the target goes on
-from them. Only target tokens are predicted in training; GPT predicts all. Positions count on from the source to the target.
+from them. Only target tokens are predicted in training; GPT predicts all. Positions count on from source to target.
 
 Shapes: B sentences, R rows (a hypothesis each), S source positions, T target positions, D = d_model, K = d_k.
 """
