@@ -161,17 +161,18 @@ MODEL_CONFIGS: dict[str, type[AnyModel]] = {
     "linformer": LinformerConfig,
     "performer": PerformerConfig,
     "state-space": StateSpaceConfig,
-    "mamba": MambaConfig,
-    "mixer": MixerConfig,
-    "mask-predict": MaskPredictConfig,
-    "decoder-only": DecoderOnlyConfig,
-    "encoder-only": EncoderOnlyConfig,
     "recurrent": RecurrentConfig,
     "gnmt": GnmtConfig,
     "deep-attention": DeepAttentionConfig,
     "convolutional": ConvolutionalConfig,
     "dilated": DilatedConfig,
     "feedforward": FeedForwardConfig,
+    # What came after regard 0.1 is last: the first default of a setting is the one that 0.1 wrote into every model.
+    "mamba": MambaConfig,
+    "mixer": MixerConfig,
+    "mask-predict": MaskPredictConfig,
+    "decoder-only": DecoderOnlyConfig,
+    "encoder-only": EncoderOnlyConfig,
 }
 
 
@@ -200,7 +201,7 @@ def _own_settings(settings: Any) -> Any:
         defaults = [other.model_fields[name].default for other in MODEL_CONFIGS.values() if name in other.model_fields]
         if name in MODEL_CONFIGS[kind].model_fields or not defaults:
             own[name] = value
-        elif value not in defaults:
+        elif value != defaults[0]:
             raise ValueError(f"a {kind} model has no {name}; leave it out")
     return own
 
