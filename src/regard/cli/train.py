@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 FILES = f"FILE [FILE]{MANY}"
+FINE_TUNING = "fine-tuning"  # the preset of a run --from a model that names none
 WITHOUT_FRESH = " (without --fresh, which would start over)"
 
 
@@ -159,7 +160,7 @@ def _train(
     from regard.train.run import LOG
 
     out = _place(out)
-    config = _config(file, preset, assignments)
+    config = _config(file, preset, assignments, fine_tuning=start is not None)
     # When fine-tuning, only settings in the run file itself and in --set may differ from the model's.
     written = {} if file is None else sections(file).get("model", {})
     changes = {**written, **settings(assignments).get("model", {})}
@@ -168,15 +169,17 @@ def _train(
     return model, out / LOG
 
 
-def _config(file: Path | None, preset: str | None, assignments: list[str]) -> "Config":
+def _config(file: Path | None, preset: str | None, assignments: list[str], *, fine_tuning: bool) -> "Config":
     from regard.config.presets import preset as named
     from regard.config.presets import read, settings
     from regard.errors import UserError
 
-    if (file is None) == (preset is None):
+    if (file is None) == (preset is None) and (file is not None or not fine_tuning):
         raise UserError("name either a run file or a --preset, such as --preset tiny; or pairs of texts with --train")
     changes = settings(assignments)
-    return read(file, **changes) if file is not None else named(str(preset), **changes)
+    if file is None and preset is None:  # the model's settings change the model to start from, when that is read
+        changes.pop("model", None)
+    return read(file, **changes) if file is not None else named(preset or FINE_TUNING, **changes)
 
 
 def _report(model: Path, log: Path, *, as_json: bool) -> None:

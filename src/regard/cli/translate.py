@@ -51,6 +51,13 @@ def translate(
     penalty: Annotated[Literal["paper", "average"] | None, typer.Option(help="Kind of length penalty.")] = None,
     beta: Annotated[float | None, typer.Option(help="Weight of the coverage penalty; 0 is none.")] = None,
     extra_length: Annotated[int | None, typer.Option(help="Tokens an output may have more than its source.")] = None,
+    decoding: Annotated[
+        Literal["search", "blockwise", "mask-predict"] | None,
+        typer.Option(
+            help="How a text is written: blockwise is greedy with several tokens a step. [default: the model's]"
+        ),
+    ] = None,
+    iterations: Annotated[int | None, typer.Option(min=1, help="Of mask-predict: passes; 10 by default.")] = None,
     n_best: Annotated[
         int | None, typer.Option(min=1, help="Print so many translations of each line: id ||| text ||| score.")
     ] = None,
@@ -146,6 +153,8 @@ def translate(
         beta=beta,
         extra_length=extra_length,
         n_best=n_best or 1,
+        decoding=decoding,
+        iterations=iterations,
         sampling=_sampling(sample, temperature, top_k, top_p, seed),
         banned=tuple(ban or ()),
         required=tuple(require or ()),
@@ -329,6 +338,7 @@ def _sentence(sentence: "Sentence") -> dict[str, Any]:
             "log_probability": output.hypothesis.log_probability,
             "tokens": output.tokens,
             "token_scores": output.hypothesis.token_scores,
+            **({"steps": output.hypothesis.steps} if output.hypothesis.steps else {}),
             **({} if output.alignment is None else {"alignment": output.alignment}),
         }
         for output in sentence.outputs

@@ -46,8 +46,9 @@ class PrepareConfig(Frozen):
 
     task: Task = "translation"
     """The task that the data is for. translation: pairs of sentences. parsing: each corpus is one file of trees; the
-    source is a sentence, the target its linearised tree. denoise: each corpus is one file of text; the source is a line
-    with spans left out, the target the spans (T5), to train a model that is then fine-tuned to translate."""
+    source is a sentence, the target its linearised tree. labels: pairs of a text and its label. denoise: each corpus is
+    one file of text; the source is a line with spans left out, the target the spans (T5), to train a model that is then
+    fine-tuned to translate."""
     tree_tags: Literal["kept", "one"] = "kept"
     """The form of a word in a linearised tree. kept: as its own part-of-speech tag. one: as one symbol for all
     words."""

@@ -83,6 +83,7 @@ def _sentence(sight: Sight) -> dict[str, Any]:
         "greedy": _output(sight.greedy),
         "branches": [_rounded(step) for step in steps],
         "probable": [[[token, round(value, 5)] for token, value in row] for row in sight.probable],
+        **({"steps": sight.steps} if sight.steps else {}),
         "positions": None if sight.positions_PD is None else packed(sight.positions_PD, -1.0, 1.0),
         "active": None if sight.active_LS is None else packed(sight.active_LS),
     }

@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, cast, overload
 
 from regard.config.checked import check
-from regard.config.decode import DecodeConfig
+from regard.config.decode import DecodeConfig, Decoding
 from regard.config.special_tokens import UNK
 from regard.cores import available_cores
 from regard.engines.engine import Aligner, Engine, Progress, Request, quiet
@@ -25,6 +25,7 @@ from regard.text.subword_file import LONGEST_PIECE
 from regard.text.subwords import Subwords
 from regard.text.word_vocabulary import Words
 from regard.translate.confidence import UNJUDGED, Judgement, judge, repeats
+from regard.translate.decoding import ITERATIONS, chosen_decoding
 from regard.translate.recall import Recall, memory_languages
 from regard.translate.sentences import SentencePart, shorten, split, whole
 from regard.translate.terms import search_terms
@@ -59,6 +60,10 @@ class Options:
     """Weight of the coverage penalty."""
     extra_length: int | None = None
     n_best: int = 1
+    decoding: Decoding | None = None
+    """How a text is written; blockwise and mask-predict are for models that were trained for it."""
+    iterations: int | None = None
+    """Of mask-predict: number of passes; 10 by default."""
     sampling: "Sampling | None" = None
     banned: tuple[str, ...] = ()
     """Words that must not occur, nor any word that begins with one of them."""
@@ -253,6 +258,9 @@ class Translator:
             raise UserError("the model is not calibrated, so it has no confidence; run `regard calibrate` on it first")
         if options.sampling is not None and (options.required or options.glossary is not None):
             raise UserError("what is drawn at random can't be held to required words; leave out one of the two")
+        decoding = chosen_decoding(options, self.saved.config)
+        if decoding == "blockwise":
+            options = replace(options, beam=1)
         changes = {key: getattr(options, key) for key in DecodeConfig.model_fields}
         given = {key: value for key, value in changes.items() if value is not None}
         decode = check(DecodeConfig, {**self.saved.decode.model_dump(), **given}, "the options")
@@ -267,6 +275,8 @@ class Translator:
         return Request(
             decode,
             options.n_best,
+            decoding,
+            options.iterations or ITERATIONS,
             options.sampling,
             banned=self._banned(options.banned),
             required=tuple(map(self._word, options.required)),

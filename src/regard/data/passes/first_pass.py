@@ -117,7 +117,10 @@ def first_pass(
         valid_texts = [
             read(corpus, _written(corpus, raw), _NO_FILTERS, overlap.add_valid) for corpus in corpora[: len(valid)]
         ]
-        train_texts = [read(corpus, corpus.chunks(), config.filters, see_training) for corpus in corpora[len(valid) :]]
+        filters = config.filters
+        if config.task == "labels":  # a label is shorter than its text, and may be the same
+            filters = filters.model_copy(update={"max_ratio": None, "identical": True})
+        train_texts = [read(corpus, corpus.chunks(), filters, see_training) for corpus in corpora[len(valid) :]]
     if not config.filters.duplicates:
         _drop_repeated(train_texts, duplicates)
     for text in valid_texts + train_texts:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from regard.config.data import PrepareConfig
+from regard.config.task import SYMBOLIC
 from regard.data.passes.first_pass import PrepareProgress, Text, Texts
 from regard.data.passes.grow import grown
 from regard.data.passes.lexicon import lexicon
@@ -33,15 +34,17 @@ def learn(texts: Texts, config: PrepareConfig) -> tuple[Subwords, Subwords | Sym
         source, target = take(Path(config.subwords_from), config)
         if config.grow is not None:
             source, target = _grown(texts, config, source, target)
+        if config.task == "labels" and not isinstance(target, Symbols):
+            target = _symbols(texts, config)
     else:
         sample = list(_sample(texts.train, config.sample, config.seed))
-        apart = not config.shared or config.task == "parsing"
+        apart = not config.shared or config.task in SYMBOLIC
         source = _subwords(texts, sample, config, (0,) if apart else (0, 1))
         if isinstance(source, Words):
             source = _with_dictionary(texts, sample, source)
         target = source
-        if config.task == "parsing":
-            target = Symbols.learn(_targets(texts, texts.train))
+        if config.task in SYMBOLIC:
+            target = _symbols(texts, config)
         elif apart:
             target = _subwords(texts, sample, config, (1,))
     if isinstance(target, Symbols):
@@ -52,7 +55,7 @@ def learn(texts: Texts, config: PrepareConfig) -> tuple[Subwords, Subwords | Sym
 def take(folder: Path, config: PrepareConfig) -> tuple[Subwords, Subwords | Symbols]:
     """Load the subwords of a model or of prepared data, so that new data is compatible with it."""
     source, target = load_vocabularies(folder)
-    if isinstance(target, Symbols) != (config.task == "parsing"):
+    if config.task != "labels" and isinstance(target, Symbols) != (config.task == "parsing"):
         raise UserError(f"{folder}: its vocabularies are not for {config.task}; name another folder, or another --task")
     return source, target
 
@@ -75,6 +78,15 @@ def _grown(
         return source, target
     new = grown(source, sentences((0,)), config.grow, config.tags)
     return new, grown(target, sentences((1,)), config.grow)
+
+
+def _symbols(texts: Texts, config: PrepareConfig) -> Symbols:
+    """Return the symbols of all training trees, or the labels of all training texts."""
+    if config.task == "labels":
+        spaced = next((label for label in _targets(texts, [*texts.train, *texts.valid]) if " " in label), None)
+        if spaced is not None:
+            raise UserError(f"the label {spaced[:60]!r} has a space in it; write labels as one word, such as very-good")
+    return Symbols.learn(_targets(texts, texts.train), config.task)
 
 
 def _subwords(
@@ -108,7 +120,7 @@ def _tell_unknown(texts: Texts, symbols: Symbols) -> None:
     for text in texts.valid:
         found = {symbol for line in _targets(texts, [text]) for symbol in line.split(" ")}
         if unknown := sorted(found.difference(symbols.names)):
-            text.warnings.append(f"symbols that no training tree has: {' '.join(unknown)}")
+            text.warnings.append(f"symbols that the training data has not: {' '.join(unknown)}")
 
 
 def _sample(texts: Sequence[Text], size: int, seed: int) -> Iterator[tuple[Frame, Integers]]:
