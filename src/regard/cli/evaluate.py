@@ -1,6 +1,7 @@
 """`regard evaluate`: measure translations or parses; every figure has its settings beside it."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -68,7 +69,11 @@ def evaluate(
     if gold is not None or parses is not None:
         if gold is None or (parses is None) == (not model):
             raise UserError("--gold, the right trees, goes with either --parses or --model; name what is measured")
-        searched = {"penalty": penalty, "beta": beta, **({"beam": beam, "alpha": alpha} if parses is not None else {})}
+        searched: dict[str, object] = {
+            "penalty": penalty,
+            "beta": beta,
+            **({"beam": beam, "alpha": alpha} if parses is not None else {}),
+        }
         _reject_unused(searched, "with --gold")
         if parses is not None:
             _measure_parses(gold, parses, as_json)
@@ -168,7 +173,7 @@ def _measure_parses(gold: str, parses: str, as_json: bool) -> None:
     typer.echo(json.dumps({"sentences": each, "summary": summary(counted)}))
 
 
-def _reject_unused(options: dict[str, object], where: str) -> None:
+def _reject_unused(options: Mapping[str, object], where: str) -> None:
     """Reject options of a search that does not take place."""
     from regard.errors import UserError
 
