@@ -48,7 +48,10 @@ def begin(
     # By default torchrun finds out by its name which host has the store; here all have the machine's name.
     conf = f"is_host={int(host is first)},last_call_timeout=3,join_timeout=120"
     run += ["--local-addr", host.address, "--rdzv-conf", conf, "--max-restarts", str(restarts)]
-    return host.start([*run, *command(digits, out, steps)], out.parent / f"{out.name}.{host.name}.log")
+    log = out.parent / f"{out.name}.{host.name}.log"
+    # A store that torchrun keeps over all restarts is never told to a host that joins later.
+    own = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"} if restarts else {}
+    return host.start([*run, *command(digits, out, steps)], log, **own)
 
 
 def said(out: Path, host: Host) -> str:

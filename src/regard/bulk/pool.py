@@ -12,7 +12,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 import ray
@@ -30,6 +30,7 @@ CRASHES = 3  # times that a shard may end its worker
 ERRORS = 2  # times that it may raise an error, which names what is wrong
 FAILED_STARTS = 3  # workers in a row that end before they have loaded the model
 PATIENCE = 300.0  # seconds without any worker
+TICK = 1.0  # seconds that the driver waits for news
 GROW_EVERY = 5.0  # seconds between looks for hosts that have joined
 ANSWER = 10.0  # seconds for a connection to the cluster
 OBJECT_STORE = 512 << 20  # bytes of a local cluster for the model's files
@@ -132,6 +133,9 @@ class Pool:
         self._alive = self._grown = monotonic()
         self.peak_bytes = 0
         """The most memory that one of the workers had at once."""
+        if not self.wanted():
+            needed = "a GPU" if self._gpu else f"{job.cores} cores"
+            raise UserError(f"no host of the cluster has {needed}; add one, or say with --workers how many to wait for")
         self._grow()
 
     def wanted(self) -> int:
@@ -162,11 +166,13 @@ class Pool:
         while self._queue or any(slot.shard for slot in self._slots):
             self._assign()
             busy = {slot.doing: slot for slot in self._slots if slot.doing is not None}
-            ready = ray.wait(list(busy), num_returns=1, timeout=1.0)[0] if busy else []
+            ready = ray.wait(list(busy), num_returns=1, timeout=TICK)[0] if busy else []
             for one in ready:
                 yield from self._advance(busy[one])
             if monotonic() - self._grown > GROW_EVERY:
                 self._grow()
+            if not busy:
+                sleep(TICK)
             if not ready:
                 self._check_alive()
                 yield None
@@ -204,8 +210,6 @@ class Pool:
                 self._failed_starts, self._alive = 0, monotonic()
                 return
             news = ray.get(next(slot.doing))
-        except StopIteration:
-            slot.shard = slot.doing = None
         except RayTaskError as error:
             cause = error.cause if isinstance(error.cause, Exception) else error
             if slot.shard is None:
@@ -222,10 +226,12 @@ class Pool:
                 yield Advanced(slot.shard, news)
             else:
                 yield Finished(slot.shard, news)
+                slot.shard = slot.doing = None
 
     def _lost(self, slot: _Slot, error: RayError) -> Iterator[Event]:
-        """Replace a worker that ended; its shard failed."""
+        """Replace a worker that ended, or that can't be reached; its shard failed."""
         self._slots.remove(slot)
+        ray.kill(slot.actor)
         if slot.shard is None:
             self._failed_starts += 1
             if self._failed_starts >= FAILED_STARTS:

@@ -69,12 +69,8 @@ def evaluate(
     if gold is not None or parses is not None:
         if gold is None or (parses is None) == (not model):
             raise UserError("--gold, the right trees, goes with either --parses or --model; name what is measured")
-        searched: dict[str, object] = {
-            "penalty": penalty,
-            "beta": beta,
-            **({"beam": beam, "alpha": alpha} if parses is not None else {}),
-        }
-        _reject_unused(searched, "with --gold")
+        of_search = {} if parses is None else {"beam": beam, "alpha": alpha}
+        _reject_unused({"penalty": penalty, "beta": beta, **of_search}, "with --gold")
         if parses is not None:
             _measure_parses(gold, parses, as_json)
             return
@@ -92,7 +88,13 @@ def evaluate(
     if (hypothesis is None) == (not model):
         raise UserError("give either --model with --source, or --hypothesis; one of them is what is measured")
     if hypothesis is not None:
-        searched = {"beam": beam, "alpha": alpha, "penalty": penalty, "beta": beta, "glossary": glossary}
+        searched: dict[str, object] = {
+            "beam": beam,
+            "alpha": alpha,
+            "penalty": penalty,
+            "beta": beta,
+            "glossary": glossary,
+        }
         _reject_unused(searched, "with --hypothesis, which is translated already")
     if model and source is None:
         raise UserError("--source is missing; name the file to translate")

@@ -60,6 +60,13 @@ def translate(
     alignment: Annotated[bool, typer.Option("--alignment", help="In jsonl: which word came from which.")] = False,
     target: Annotated[str | None, typer.Option("--to", metavar="CODE", help="Language, of a model of several.")] = None,
     source: Annotated[str | None, typer.Option("--from", metavar="CODE", help="Language of the input.")] = None,
+    formality: Annotated[
+        str | None,
+        typer.Option(metavar="LEVEL", help="Speech level, of a model that has them: more, less, or one by its name."),
+    ] = None,
+    tag: Annotated[
+        str | None, typer.Option(metavar="TAG", help="A tag of the model, such as '<2ko:polite>', instead of --to.")
+    ] = None,
     no_split: Annotated[bool, typer.Option("--no-split", help="Translate lines whole, not by sentence.")] = False,
     ban: Annotated[
         list[str] | None, typer.Option(metavar="WORD", help="A word that may not occur, nor begin another.")
@@ -122,6 +129,8 @@ def translate(
     from regard.translate.load import load
     from regard.translate.translator import Options
 
+    if tag is not None and (target or source or formality):
+        raise UserError("--tag says all that --to, --from and --formality do; leave them out")
     bulk = {"column": column, "workers": workers, "cores": cores, "json": as_json}
     lines_only = {"n-best": n_best, "alignment": alignment, "format": format_ != "text", "memory": memory}
     _check_cluster(cluster, bulk, {**lines_only, "bilingual": bilingual, "report": report})
@@ -145,6 +154,7 @@ def translate(
         no_repeat=no_repeat,
         prefix=prefix,
         split=not no_split,
+        formality=formality,
         alignment=alignment,
         token_scores=format_ == "jsonl" or n_best is not None,
         fuzzy=memory is not None and format_ == "jsonl",
@@ -152,10 +162,11 @@ def translate(
     )
     models = model or _bundled()
     translator = load(*models, engine=engine, device="cpu" if cluster else device, compile=compile_)
-    options = replace(options, target=_target(translator, source, target))
+    options = replace(options, target=tag or _target(translator, source, target))
     if source is not None and options.target is not None:
         options = replace(options, languages=(source, options.target))
     options = informed(translator, options, glossary, memory)
+    translator.tag(options.target, options.formality)
     translator.request(options)  # report a user's mistake before reading input
     if cluster is not None:
         from regard.cli.translate_cluster import translate_cluster

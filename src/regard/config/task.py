@@ -2,4 +2,4 @@
 
 from typing import Literal
 
-Task = Literal["translation", "parsing"]
+Task = Literal["translation", "parsing", "denoise"]

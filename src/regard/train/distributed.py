@@ -101,8 +101,10 @@ def _connect(backend: str, timeout: timedelta) -> tuple[int, int]:
     """Make the process group, and return this process's rank and the number of processes."""
     try:
         store, rank, size = next(rendezvous("env://", timeout=timeout))
-        # When torchrun restarts all processes after a loss, none may find the addresses of the previous ones.
-        store = PrefixStore(f"start {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+        if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+            # When torchrun restarts all processes after a loss, none may find the addresses of the previous ones. A
+            # store of the processes' own is new each time; and a host that joins has not counted the restarts.
+            store = PrefixStore(f"start {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
         dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timeout)
     except RuntimeError as error:  # torch's DistError, or one of gloo
         raise Failed(
@@ -152,10 +154,25 @@ def _replicated(objective: nn.Module, config: TrainConfig) -> nn.Module:
     wrapped = DistributedDataParallel(objective, gradient_as_bucket_view=True, bucket_cap_mb=config.bucket_mb)
     wrapped.broadcast_buffers = False  # buffers are constant tables, so they need not be sent every step
     if config.communication == "bf16":
-        from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import bf16_compress_hook  # noqa: PLC0415
-
-        wrapped.register_comm_hook(None, bf16_compress_hook)
+        wrapped.register_comm_hook(None, _mean_in_bf16)
     return wrapped
+
+
+def _mean_in_bf16(
+    _: object,
+    bucket: dist.GradBucket,  # type: ignore[name-defined]  # which DDP checks by this name
+) -> torch.futures.Future[Tensor]:
+    """Average the gradients of a bucket over all processes in bfloat16, for DDP; torch's own hook takes GPUs alone."""
+    gradients: Tensor = bucket.buffer()
+    rounded = gradients.to(torch.bfloat16).div_(dist.get_world_size())
+    work = dist.all_reduce(rounded, async_op=True)
+    assert work is not None
+
+    def widened(sent: torch.futures.Future[list[Tensor]]) -> Tensor:
+        return gradients.copy_(sent.value()[0])
+
+    future: torch.futures.Future[list[Tensor]] = work.get_future()
+    return future.then(widened)
 
 
 def whole(tensor: Tensor) -> Tensor:

@@ -132,8 +132,9 @@ class Trainer:
         otherwise sum those of its first step in another order than the run that was not interrupted.
         """
         source_BS, target_BT = torch.tensor([[EOS, EOS]]), torch.tensor([[BOS, EOS, EOS]])
+        self.model.train()
         with torch.random.fork_rng(devices=()):
-            loss, _ = objective.train()(source_BS, target_BT)
+            loss, _ = objective(source_BS, target_BT)
         # Every weight takes part, also that of an expert which these tokens do not reach.
         (loss * 0.0 + sum(parameter.sum() * 0.0 for parameter in self.parameters.values())).backward()
         self._forget_gradients()

@@ -152,7 +152,7 @@ def test_padding_is_left_out_of_the_balance(settings: dict[str, object]) -> None
     longer = torch.tensor([[5, 6, EOS, PAD, PAD]]), torch.tensor([[BOS, 8, PAD, PAD]])
     for layer in model.modules():
         if hasattr(layer, "chance"):
-            layer.chance = 0.0
+            layer.chance = 0.0  # type: ignore[assignment]
     with drop_by(1):
         _, alone = model.features_and_penalty(source, target)
     with drop_by(1):
