@@ -1,6 +1,7 @@
 """`regard evaluate`: measure translations or parses; every figure has its settings beside it."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -183,7 +184,7 @@ def _measure_parses(gold: str, parses: str, as_json: bool) -> None:
     typer.echo(json.dumps({"sentences": each, "summary": summary(counted)}))
 
 
-def _reject_unused(options: dict[str, object], where: str) -> None:
+def _reject_unused(options: Mapping[str, object], where: str) -> None:
     """Reject options of a search that does not take place."""
     from regard.errors import UserError
 
