@@ -69,6 +69,8 @@ class AppState:
         self.used: Counter[str | None] = Counter()
         """Characters translated since the server started, by holder of a key; None for all others."""
         self.at_work = 0
+        self.leaving = False
+        """Whether a stop was asked for, which /ready tells; requests are accepted until the server is `draining`."""
         self.draining = False
 
     def holder(self, key: str | None, refusal: Refused) -> str | None:
