@@ -17,7 +17,7 @@ from regard.errors import Failed, UserError
 from regard.serve.batching.batcher import Batcher
 from regard.serve.batching.cancellation import CancellationToken
 from regard.serve.cache import Cache
-from regard.serve.detect import Detector
+from regard.text.detect import Detector
 from regard.serve.downloads import DownloadStore
 from regard.serve.jobs import DocumentJobs
 from regard.serve.knowledge.server_knowledge import Knowledge, read_glossaries

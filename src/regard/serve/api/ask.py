@@ -7,9 +7,10 @@ from typing import Any
 from regard.documents import html
 from regard.documents.segment import Piece, seen
 from regard.serve.api.fields import Fields
-from regard.serve.api.languages import name, served
+from regard.serve.api.languages import served
+from regard.text.languages import name
 from regard.serve.batching.cancellation import CancellationToken
-from regard.serve.detect import Detected
+from regard.text.detect import Detected
 from regard.serve.models import Step
 from regard.serve.refused import Refused
 from regard.serve.service import Answer

@@ -24,7 +24,7 @@ from regard.serve.api.described import (
     text,
 )
 from regard.serve.api.fields import Fields, Supported, fields
-from regard.serve.api.languages import base, name
+from regard.text.languages import base, name
 from regard.serve.knowledge.answer import KNOWN_ONE, knowledge_of
 from regard.serve.refused import Refused
 from regard.serve.state import AppState

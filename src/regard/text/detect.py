@@ -10,7 +10,7 @@ from functools import cached_property
 from threading import Lock
 from typing import Any
 
-from regard.serve.api.languages import base
+from regard.text.languages import base, script_of, scripts_of
 from regard.text.normalise import normalise
 
 SERVED_ODDS = 50.0  # prior odds of a served language against another
@@ -18,6 +18,27 @@ LEAST = 0.01  # minimum probability of a reported language
 MOST = 5  # languages reported
 SAMPLE = 2000  # characters that suffice to detect a language
 HANGUL_SHARE = 0.3  # of the letters: only Korean uses Hangul, often mixed with Latin letters
+OTHER_SHARE = 0.6  # of the letters that are in another script: the text is in another language
+LEAST_OTHER = 2  # letters in another script
+LEAST_LATIN = 12  # Latin letters, which every language borrows for names
+LEAST_LETTERS = 20  # for telling languages of one script apart
+LEAST_WORDS = 4
+SURE = 90.0  # confidence, from 0 to 100, above which a text is left as it is
+# Frequent words that hardly occur in other languages: a text with one of them is in its language.
+WORDS: dict[str, frozenset[str]] = {
+    language: frozenset(words.split())
+    for language, words in {
+        "en": "the and of is are you that it with for this have not what do my your his they from there where who how "
+        "would could should i i'm don't it's can't you're he's she didn't did has can does which their when why if "
+        "about there's doesn't i've i'll",
+        "de": "der das und ist nicht ich wir ein eine mit für von dem auch sich auf sie ihr dass bei sind einen einem",
+        "fr": "est les des une vous nous dans pour que qui pas avec sur ce cette il elle je c'est sont ont aux",
+        "es": "los las una es el que por para con no está ella muy qué como pero más este esta son usted",
+        "it": "gli della è che non una per con sono questo questa il di più anche nel nella ho hai perché",
+        "pt": "não uma você os que para com ele ela está isso por são muito como eu um mais também",
+        "nl": "het een niet ik je dat van zijn voor met heb hij wij er naar maar ook deze",
+    }.items()
+}
 
 
 @dataclass(frozen=True)
@@ -74,6 +95,30 @@ class Detector:
             ((code, share / total) for code, share in weighed),
             key=lambda one: (-one[1], order.index(one[0]) if one[0] in self.served else len(order)),
         )
+
+
+def foreign(text: str, source: str, detector: Detector) -> Detected | None:
+    """Return the language of a text that is not in the source language; None if it may be.
+
+    Another script is certain. Languages of one script are told apart only if there are enough words, and if none of
+    them is a frequent word of the source language, which is fast to check.
+    """
+    letters = text if text.isascii() else [letter for letter in text if letter.isalpha()]
+    expected = scripts_of(source)
+    if isinstance(letters, list) or expected != ("latin",):
+        scripts = [script_of(letter) for letter in letters if letter.isalpha()]
+        other = [script for script in scripts if script not in expected]
+        least = LEAST_LATIN if "latin" in other else LEAST_OTHER
+        if len(other) >= least and len(other) > OTHER_SHARE * len(scripts):
+            found = [one for one in detector.candidates(text) if base(one.language) != base(source)]
+            return found[0] if found else None
+    words = text.lower().split()
+    if len(words) < LEAST_WORDS or not WORDS.get(base(source), frozenset()).isdisjoint(words):
+        return None
+    if sum(map(str.isalpha, text)) < LEAST_LETTERS:
+        return None
+    best = detector.candidates(text)[0]
+    return best if base(best.language) != base(source) and best.confidence >= SURE else None
 
 
 def is_hangul(letter: str) -> bool:
