@@ -229,10 +229,10 @@ def _rewritten(segment: Segment, translated: Translated) -> str:
     marks: Sequence[Mark] = segment.marks
     if formatting_lost(segment, translated):
         marks = [mark for mark in marks if not mark.optional]
-    return segment.written(_with_marks(segment.text, marks, text, translated.pairs))
+    return segment.written(with_marks(segment.text, marks, text, translated.pairs))
 
 
-def _with_marks(source: str, marks: Sequence[Mark], text: str, pairs: Pairs | None) -> list[str | Mark]:
+def with_marks(source: str, marks: Sequence[Mark], text: str, pairs: Pairs | None) -> list[str | Mark]:
     """Return a translation and its marks in order, with a space beside a word where the source has one."""
     begin, end = len(text) - len(text.lstrip()), len(text.rstrip())
     parts: list[str | Mark] = []

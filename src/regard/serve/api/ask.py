@@ -8,14 +8,14 @@ from regard.documents import html
 from regard.documents.segment import Piece, seen
 from regard.serve.api.fields import Fields
 from regard.serve.api.languages import served
-from regard.text.languages import name
 from regard.serve.batching.cancellation import CancellationToken
-from regard.text.detect import Detected
 from regard.serve.models import Step
 from regard.serve.refused import Refused
 from regard.serve.service import Answer
 from regard.serve.state import AppState
 from regard.terms.glossary import Glossary
+from regard.text.detect import Detected
+from regard.text.languages import name
 
 SHORT = 40  # characters; too few to detect a language from one text alone
 

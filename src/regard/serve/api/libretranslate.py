@@ -26,11 +26,11 @@ from regard.serve.api.described import (
 from regard.serve.api.documents import Read
 from regard.serve.api.fields import Fields, Supported, Upload, fields
 from regard.serve.api.languages import served
-from regard.text.languages import name
 from regard.serve.batching.cancellation import CancellationToken
 from regard.serve.knowledge.answer import FIELDS, KNOWN, knowledge_of
 from regard.serve.refused import Refused
 from regard.serve.state import AppState
+from regard.text.languages import name
 
 AUTO = "auto"
 DOWNLOAD = "/download_file/{filename}"

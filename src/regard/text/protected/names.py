@@ -7,7 +7,7 @@ several pieces is unknown; a name that is also a common word, as in "Mr Baker", 
 import re
 from collections.abc import Callable
 
-from regard.text.spans import Span
+from regard.text.protected.spans import Span
 
 # Words with a capital that are translated, although they stand inside a sentence: in lower case.
 _TRANSLATED = frozenset(
@@ -132,7 +132,12 @@ def _take_neighbours(
             found[number - 1] = found[number - 1] or (name and len(before.group()) > 1)
     for number in range(1, len(words)):
         between = text[words[number - 1].end() : words[number].start()]
-        if found[number - 1] and capital[number] and between == " " and words[number].group().lower() not in _TRANSLATED:
+        if (
+            found[number - 1]
+            and capital[number]
+            and between == " "
+            and words[number].group().lower() not in _TRANSLATED
+        ):
             found[number] = True
 
 

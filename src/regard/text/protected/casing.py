@@ -37,14 +37,15 @@ def casing_of(text: str, rank: Rank) -> Casing | None:
     return "title" if common > KNOWN_SHARE * len(large) else None
 
 
-def ordinary(text: str, casing: Casing, rank: Rank, language: str | None) -> str:
-    """Return a text as an ordinary sentence: in lower case but for its first word and for names."""
-    words = list(_WORD.finditer(text))
-    parts, at = [], 0
-    for number, found in enumerate(words):
-        parts += [text[at : found.start()], _ordinary_word(found.group(), number == 0, rank, language)]
-        at = found.end()
-    return "".join([*parts, text[at:]])
+def ordinary(text: str, rank: Rank, language: str | None, *, first: bool = True) -> str:
+    """Return a text as an ordinary sentence: in lower case but for names, and for the first word if it begins one."""
+    begin = _WORD.search(text) if first else None
+
+    def changed(found: re.Match[str]) -> str:
+        begins = begin is not None and found.start() == begin.start()
+        return _ordinary_word(found.group(), begins, rank, language)
+
+    return _WORD.sub(changed, text)
 
 
 def given_back(text: str, casing: Casing, language: str | None, *, first: bool = True) -> str:
