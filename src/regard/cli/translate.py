@@ -32,7 +32,23 @@ def translate(
     out: Annotated[
         str | None, typer.Option(metavar="FILE", help="Where a file's translation goes, - for stdout; else beside it.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Translate text in another language, too; write over a file that is there.")
+    ] = False,
+    lines: Annotated[
+        bool, typer.Option("--lines", help="Read a file as lines of text, whatever its ending; print the translations.")
+    ] = False,
+    protect: Annotated[
+        bool | None,
+        typer.Option(
+            "--protect/--no-protect",
+            help="Keep addresses, paths, code, placeholders, numbers, emoji, unknown names. [default: on for a model "
+            "between natural languages]",
+        ),
+    ] = None,
+    localise_numbers: Annotated[
+        bool, typer.Option("--localise-numbers", help="Write 12,450.75 as the target language does: 12.450,75.")
+    ] = False,
     bilingual: Annotated[
         bool, typer.Option("--bilingual", help="Of .docx and .xlsx: put the translation beside its source.")
     ] = False,
@@ -106,7 +122,9 @@ def translate(
     from regard.translate.load import load
     from regard.translate.translator import Options
 
-    document = _document(text)
+    if lines and (text is None or not Path(text).is_file()):
+        raise UserError("--lines is for a file that is read as lines; name one, or leave it out")
+    document = None if lines else _document(text)
     _check_output(document, out, format_, n_best, alignment=alignment)
     if document is None and (bilingual or report is not None):
         raise UserError("--bilingual and --report are for a file with structure, such as report.docx; name one")
@@ -124,6 +142,9 @@ def translate(
         no_repeat=no_repeat,
         prefix=prefix,
         split=not no_split,
+        protect=protect,
+        localise_numbers=localise_numbers,
+        force=force,
         alignment=alignment,
         token_scores=format_ == "jsonl" or n_best is not None,
         fuzzy=memory is not None and format_ == "jsonl",
@@ -263,7 +284,9 @@ def _as_json(number: int, translation: "Translation") -> str:
     ]
     sentences = [_sentence(sentence) for sentence in translation.sentences]
     sure = {} if translation.confidence is None else {"confidence": translation.confidence}
-    report = {"id": number, "source": translation.source, **texts[0], **sure, "n_best": texts, "sentences": sentences}
+    other = {} if translation.language is None else {"language": translation.language.language, "kept": True}
+    report = {"id": number, "source": translation.source, **texts[0], **sure, **other, "n_best": texts}
+    report["sentences"] = sentences
     return json.dumps(report, ensure_ascii=False).translate(ESCAPED)
 
 
@@ -276,6 +299,7 @@ def _sentence(sentence: "Sentence") -> dict[str, Any]:
             "tokens": output.tokens,
             "token_scores": output.hypothesis.token_scores,
             **({} if output.alignment is None else {"alignment": output.alignment}),
+            **({"spans": [asdict(span) for span in output.spans]} if output.spans else {}),
         }
         for output in sentence.outputs
     ]
@@ -297,6 +321,7 @@ def _judged(sentence: "Sentence") -> dict[str, Any]:
         **({} if found is None else {"confidence": found}),
         **({"warnings": warnings} if warnings else {}),
         **({"kept": True} if sentence.kept else {}),
+        **({} if sentence.language is None else {"language": sentence.language.language}),
     }
 
 

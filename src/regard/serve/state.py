@@ -58,8 +58,8 @@ class AppState:
             self.models.steps, memory=memory, glossaries=glossaries, most_stored=settings.glossaries
         )
         cache = Cache(settings.cache_bytes)
-        self.service = TranslationService(self.models, self.batcher, cache, self.metrics, self.knowledge)
         self.detector = Detector(self.models.languages)
+        self.service = TranslationService(self.models, self.batcher, cache, self.metrics, self.knowledge, self.detector)
         self.downloads = DownloadStore(settings.kept_bytes, settings.kept_seconds)
         self.jobs = DocumentJobs(settings.kept_seconds)
         self.rates = Rates(settings.key_rate)

@@ -38,6 +38,8 @@ class Asked:
     """Elements whose content is not translated."""
     glossary: Glossary | None = None
     """Terms to use in place of the server's."""
+    force: bool = False
+    """Whether to translate texts, too, that are not in the source language."""
 
     def pieces(self, text: str) -> list[Piece]:
         """Split a text with tags into pieces."""
@@ -134,7 +136,14 @@ def translated(state: AppState, asked: Asked, cancellation: CancellationToken) -
                 cancellation,
                 alternatives=asked.alternatives,
                 split=asked.split,
+                force=asked.force,
                 glossary=asked.glossary,
             )
         done |= zip(numbers, answers, strict=True)
-    return [(one, done[number]) for number, one in enumerate(read)]
+    return [(_told(one, done[number], asked), done[number]) for number, one in enumerate(read)]
+
+
+def _told(read: Detected, answer: Answer, asked: Asked) -> Detected:
+    """Return the language of a text: if it is detected, the one that the text was left in, as /detect has it."""
+    found = None if answer.translation is None else answer.translation.language
+    return read if asked.source is not None or found is None else found

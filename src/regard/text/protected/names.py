@@ -41,23 +41,41 @@ _TRANSLATED = frozenset(
 )
 _TITLES = frozenset("mr mrs ms miss dr prof professor herr frau herrn fräulein monsieur madame señor señora".split())  # noqa: SIM905
 # What follows a name at the beginning of a sentence, and hardly another word that stands there without an article.
-_AFTER_NAME = frozenset(
+_AUXILIARIES = frozenset(
     """
     is was has had will would can could should must may might does did doesn't didn't isn't wasn't hasn't hadn't won't
-    can't couldn't wouldn't shouldn't says said told asked went came comes goes got gets gave gives took takes made makes
-    knows knew thinks thought wants wanted likes liked loves loved hates hated lives lived works worked plays played
-    looks looked seems seemed left lost found bought sold read wrote writes saw sees heard hears felt feels never always
-    often also just still already only really probably often ate drank drove kept met needs needed tried tries started
-    stopped spoke speaks told understood won ran sat stood stayed and or
+    can't couldn't wouldn't shouldn't never always often also just still already only really probably and or
+    """.split()  # noqa: SIM905
+)
+_VERBS = frozenset(
+    """
+    says tells asks goes comes gets gives takes makes knows thinks wants likes loves hates lives works plays looks seems
+    writes sees hears feels needs tries speaks became began bit blew broke brought built bought caught chose cut dealt
+    drew drank drove ate fell fed felt fought found flew forgot forgave froze got gave went grew hung heard hid hit held
+    hurt kept knew laid led left lent let lay lit lost made meant met paid put quit read rode rang rose ran said saw sold
+    sent set shook shot shut sang sat slept spoke spent spread stood stole stuck struck swore swept swam took taught tore
+    told thought threw understood woke wore won wrote came
+    """.split()  # noqa: SIM905
+)
+# What follows a verb rather than a noun in the plural.
+_AFTER_VERB = frozenset(
+    """
+    a an the to in on at my your his her its our their it that this with for from up down out me you him us them
     """.split()  # noqa: SIM905
 )
 # Names that are also common words.
 _WORD_NAMES = frozenset(
     """
-    will mark rose grace hope joy faith bill frank jack dawn art chase drew gene grant guy iris ivy lance miles pat penny
-    ray rich rob ruby sandy sue victor wade daisy lily violet heather olive hazel pearl amber jade ginger angel chance
-    clay cliff dale dean don earl forrest glen hunter jasper kit lane marsh max noble norm peg reed rusty sage scarlet
-    stone summer sunny trip wolf woody autumn melody harmony charity destiny brook crystal opal basil herb duke pierce
+    will mark rose grace joy faith bill frank jack chase drew gene grant guy iris ivy lance miles pat penny ray rich rob
+    ruby sandy sue victor wade daisy lily violet heather olive hazel pearl amber jade cliff dale dean don earl forrest
+    glen hunter jasper kit marsh max norm peg reed rusty wolf woody duke pierce
+    """.split()  # noqa: SIM905
+)
+# Names that name things more often, and so only where no thing is meant: inside a sentence, or before a verb of people.
+_SELDOM_NAMES = frozenset(
+    """
+    hope dawn art angel chance clay lane noble sage scarlet stone summer sunny trip autumn melody harmony charity destiny
+    brook crystal opal basil herb ginger
     """.split()  # noqa: SIM905
 )
 _SMALL = frozenset("a an the and or of in on at to for from by with as but nor is".split())  # noqa: SIM905
@@ -102,18 +120,31 @@ def _is_name(
     if lower in _TRANSLATED or lower.removesuffix("s") in _TRANSLATED:
         return False
     if _opens(text, words[number]):
-        return language == "en" and not known(word) and not known(lower) and _begins_as_name(words, number, known)
-    return (language == "en" and lower in _WORD_NAMES) or not (known(word) or known(lower))
+        return language == "en" and _begins_as_name(text, words, number, known)
+    named = language == "en" and lower in _WORD_NAMES | _SELDOM_NAMES
+    return named or not (known(word) or known(lower))
 
 
-def _begins_as_name(words: list[re.Match[str]], number: int, known: Callable[[str], bool]) -> bool:
-    """Return whether an unknown first word is a name: a noun in the singular without an article, before a verb."""
+def _begins_as_name(text: str, words: list[re.Match[str]], number: int, known: Callable[[str], bool]) -> bool:
+    """Return whether the first word of an English sentence is a name: a noun in the singular without an article."""
     whole = words[number].group()
-    if whole.lower().endswith(_COMMON_ENDINGS) and whole == _bare(whole):
-        return False
-    following = words[number + 1].group() if number + 1 < len(words) else ""
-    surname = following[:1].isupper() and _bare(following).lower() not in _TRANSLATED and not known(_bare(following))
-    return following in _AFTER_NAME or surname or whole != _bare(whole)
+    word = _bare(whole)
+    lower, following, third = word.lower(), _at(words, number + 1), _at(words, number + 2)
+    if lower in _SELDOM_NAMES:
+        return following in _VERBS
+    if lower not in _WORD_NAMES:
+        if known(word) or known(lower) or (lower.endswith(_COMMON_ENDINGS) and whole == word):
+            return False
+        if following[:1].isupper() and _bare(following).lower() not in _TRANSLATED and not known(_bare(following)):
+            return True  # a first name and a surname
+    if whole != word or text[words[number].end() : words[number].end() + 1] == ",":
+        return True
+    doing = following.endswith("ed") or (following.endswith("s") and third in _AFTER_VERB) or following.endswith("ly")
+    return following in _AUXILIARIES | _VERBS or (doing and following.islower())
+
+
+def _at(words: list[re.Match[str]], number: int) -> str:
+    return words[number].group() if number < len(words) else ""
 
 
 def _opens(text: str, word: re.Match[str]) -> bool:
