@@ -135,7 +135,7 @@ class Protector:
             self._replace(plan, clean, [n for n, one in enumerate(spans) if self._at_once(clean, one, texts.get(n))])
             plan.reading = self._read(plan, clean)
             plan.ids = self._ids(plan.reading)
-        return plan
+        return plan if len(plan.ids) <= self.translator.most_tokens else None
 
     def _spans(self, text: str, *, names: bool) -> list[Span]:
         found = find_spans(text)
@@ -143,6 +143,8 @@ class Protector:
             taken = [(span.start, span.end) for span in found]
             more = find_names(text, self.source, self.translator.ranks.__contains__)
             found += [one for one in more if not any(one.start < end and start < one.end for start, end in taken)]
+        if self.options.banned:
+            found = [one for one in found if not any(word in text[one.start : one.end] for word in self.options.banned)]
         glossary = self.options.glossary
         if glossary is not None and found:
             found = _without_terms(text, found, glossary)
@@ -244,7 +246,7 @@ class Protector:
         self._replace(again, plan.reading.source, losses)
         again.reading = self._read(again, plan.reading.source)
         again.ids = self._ids(again.reading)
-        return again if again.ids else None
+        return again if 0 < len(again.ids) <= self.translator.most_tokens else None
 
     def _losses(self, plan: Plan, hypothesis: Hypothesis) -> tuple[int, ...]:
         """Return the spans that a hypothesis lost."""

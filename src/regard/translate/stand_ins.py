@@ -12,8 +12,11 @@ if TYPE_CHECKING:
 StandIns = tuple[tuple[str, ...], tuple[str, ...]]
 """Words and numbers, best first."""
 # Names that few languages translate; the first are frequent in Tatoeba, from which small models are often trained.
-NAMES = ("Tom", "Boston", "Sami", "Berlin", "Maria", "Anna", "Paris", "London", "Robert", "David", "Alex", "Laura")
-NUMBERS = ("30", "20", "50", "27", "15", "300", "100", "12", "40", "25")
+NAMES = (
+    *("Tom", "Boston", "London", "Chicago", "Japan", "Paris", "Sami", "Korea", "Berlin", "Maria", "Anna", "Robert"),
+    *("David", "Alex", "Laura"),
+)
+NUMBERS = ("30", "27", "15", "50", "2013", "7", "300", "12", "40", "25")
 
 
 def chosen_stand_ins(translator: "Translator", tag: Sequence[int]) -> StandIns:
