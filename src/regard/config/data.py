@@ -66,6 +66,9 @@ class PrepareConfig(Frozen):
     """Unicode normalization form. NFKC also unifies compatibility characters, such as full-width letters."""
     tags: tuple[str, ...] = ()
     """Reserved tokens, such as <2de>, that text can't contain; the tags of the corpora are added to these."""
+    protect: bool = False
+    """Let reserved tokens stand for addresses, placeholders, paths and code that both sides of a pair have, so that the
+    model learns to copy them; pairs whose addresses or placeholders differ are left out."""
     source_language: str | None = None
     """Code of the source language, such as `en`."""
     target_language: str | None = None

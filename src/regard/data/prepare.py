@@ -42,9 +42,16 @@ def prepare(
     check_corpora([*train, *valid])
     replace = _may_replace(out := out.resolve(), force)
     tags = tuple(dict.fromkeys([*config.tags, *(corpus.tag for corpus in [*train, *valid] if corpus.tag is not None)]))
+    if config.protect and (config.task == "parsing" or config.vocabulary_kind == "words"):
+        raise UserError("protected text needs a vocabulary of subwords and pairs of sentences; leave out --protect")
     config = config.model_copy(update={"tags": tags})
     if config.subwords_from is not None:  # so that an error is reported before the work begins
         source, _ = take(Path(config.subwords_from), config)
+        if config.protect and not source.reserved:
+            raise UserError(
+                f"{config.subwords_from}: its subwords have no tokens for protected text; leave out --protect"
+            )
+        config = config.model_copy(update={"protect": bool(source.reserved) and config.task == "translation"})
         for tag in tags:
             source.tag(tag)
     watch = _Watch(progress or (lambda *_: None))
@@ -79,7 +86,7 @@ def _make(
     subwords = learn(texts, config)
     config = config.model_copy(update={"shared": subwords[0] is subwords[1]})
     watch.begin("encoding")
-    second = SecondPass(texts, subwords, folder, workers, watch.progress)
+    second = SecondPass(texts, subwords, folder, workers, watch.progress, protect=config.protect)
     train_splits = [second.encode(f"train-{number}", [text]) for number, text in enumerate(texts.train)]
     valid_split = second.encode("valid", texts.valid) if texts.valid else None
     report = PrepareReport(

@@ -18,6 +18,7 @@ from regard.text.normalise import normalise
 from regard.text.protected.casing import casing_of
 from regard.text.protected.names import find_names
 from regard.text.protected.numbers import localised
+from regard.text.protected.reserved import TO_PRIVATE, TO_SIGNS
 from regard.text.protected.sentence_end import without_added_end
 from regard.text.protected.spans import Kind, Span, find_spans
 from regard.text.word_vocabulary import Words
@@ -179,7 +180,8 @@ class Protector:
                 plan.stand_ins[number] = free
 
     def _ids(self, reading: Reading) -> list[int]:
-        return self.translator.source_subwords.encode([normalise(reading.text, self.translator.form)])[0]
+        text = normalise(reading.text, self.translator.form)
+        return self.translator.source_subwords.encode([text.translate(TO_SIGNS)])[0]
 
     def finished(self, text: str, plan: Plan | None, output: Output) -> Output:
         """Return an output with its spans, its case, and no mark at the end that the source has not."""
@@ -250,7 +252,8 @@ class Protector:
 
     def _losses(self, plan: Plan, hypothesis: Hypothesis) -> tuple[int, ...]:
         """Return the spans that a hypothesis lost."""
-        written = normalise(self.translator.target_subwords.decode(hypothesis.tokens), self.translator.form)
+        text = self.translator.target_subwords.decode(hypothesis.tokens)
+        written = normalise(text.translate(TO_PRIVATE), self.translator.form)
         return restore(plan.reading, written, None, self.target).lost
 
 

@@ -15,6 +15,7 @@ from regard.documents.placement import Mark, Pairs
 from regard.documents.segment import Item, around, joined, partners_of, with_marks
 from regard.text.protected.casing import Casing, Rank, given_back, ordinary
 from regard.text.protected.sentence_end import without_added_end
+from regard.text.protected.reserved import PRIVATE
 from regard.text.protected.spans import Kind, Span
 
 How = Literal["kept", "placed", "appended"]
@@ -48,6 +49,8 @@ class Slot:
     def pattern(self) -> str:
         """Return a regular expression of the slot in a translation."""
         word = re.escape(self.read)
+        if self.read in PRIVATE:
+            return word
         if self.read[0].isdigit() or self.kind == "number":
             return rf"(?<![\d{_LATIN}])(?<!\d[.,:]){word}(?![\d{_LATIN}]|[.,:]\d)"
         if self.kind == "name":

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from regard.config.decode import DecodeConfig
 from regard.engines.engine import Request
+from regard.text.protected.reserved import PRIVATE
 
 if TYPE_CHECKING:
     from regard.translate.translator import Translator
@@ -21,6 +22,9 @@ NUMBERS = ("30", "27", "15", "50", "2013", "7", "300", "12", "40", "25")
 
 def chosen_stand_ins(translator: "Translator", tag: Sequence[int]) -> StandIns:
     """Return the candidates in order, but first those that the model copies when it reads nothing else."""
+    subwords = translator.source_subwords, translator.target_subwords
+    if all(side.reserved for side in subwords):  # the model learned to copy these
+        return (*PRIVATE, *NAMES), (*PRIVATE, *NUMBERS)
     names, numbers = (_copied_first(translator, tag, some) for some in (NAMES, NUMBERS))
     return names, numbers
 

@@ -22,6 +22,7 @@ from regard.search.hypothesis import Hypothesis
 from regard.terms.glossary import Glossary
 from regard.text.detect import Detected, Detector
 from regard.text.normalise import Form, normalise
+from regard.text.protected.reserved import TO_PRIVATE
 from regard.text.subword_file import LONGEST_PIECE
 from regard.text.subwords import Subwords
 from regard.text.word_vocabulary import Words
@@ -383,6 +384,7 @@ class Translator:
     ) -> Output:
         """Return a hypothesis as text, with an alignment if requested; `tags` counts those before the source."""
         tokens = tuple(self.target_subwords.pieces(hypothesis.tokens))
+        written = written.translate(TO_PRIVATE) if self.target_subwords.reserved else written
         if options.replace_unknown and UNK in hypothesis.tokens:
             from regard.translate.unknown import replace_unknown
 

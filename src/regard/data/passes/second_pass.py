@@ -17,6 +17,7 @@ from regard.data.passes.workers import Workers, alone
 from regard.data.prepare_report import SideCount, SplitReport
 from regard.data.prepared import Integers, SplitDescription, SplitWriter, id_type, load_vocabularies
 from regard.errors import UserError
+from regard.text.protected.reserved import TOKENS
 from regard.text.subwords import Subwords
 from regard.text.symbols import Symbols
 from regard.text.vocabularies import vocabulary, vocabulary_files
@@ -59,7 +60,8 @@ def _subwords(
 ) -> Subwords:
     kind = "words" if config.vocabulary_kind == "words" else config.subwords
     scale = sum(text.count() for text in texts.train) / sum(len(rows) for _, rows in sample)
-    task = Learn(texts.spool, sides, config.vocabulary, scale, kind, config.tags)
+    tags = (*config.tags, *(TOKENS if config.protect else ()))
+    task = Learn(texts.spool, sides, config.vocabulary, scale, kind, tags)
     return vocabulary(alone(task, sample), "subwords")
 
 
@@ -118,9 +120,11 @@ class SecondPass:
         folder: Path,
         workers: Workers,
         progress: PrepareProgress,
+        *,
+        protect: bool = False,
     ) -> None:
         self._ids = id_type(max(subwords[0].size, subwords[1].size))
-        self._task = Encode(texts.spool, vocabulary_files(*subwords), self._ids)
+        self._task = Encode(texts.spool, vocabulary_files(*subwords), self._ids, protect)
         self._folder, self._workers, self._progress = folder, workers, progress
         self._done, self._total = 0, sum(text.count() for text in texts.train + texts.valid)
 
