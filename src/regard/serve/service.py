@@ -88,7 +88,10 @@ class TranslationService:
         force: bool = False,
         glossary: Glossary | None = None,
     ) -> list[Answer]:
-        """Translate texts; `force`: those in other languages, too. Alternatives come from the last step. Without a glossary, the server's own is used."""
+        """Translate texts; `force`: those in other languages, too.
+
+        Alternatives come from the last step. Without a glossary, the server's own is used.
+        """
         if not route:
             return [Answer(text) for text in texts]
         known = self._recalled(route, texts)

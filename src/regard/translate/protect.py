@@ -166,7 +166,7 @@ class Protector:
         return span.kind in HARD
 
     def _replace(self, plan: Plan, clean: str, numbers: Sequence[int]) -> None:
-        """Give spans a stand-in that is not in the text and was not tried for them; take a span out if there is none."""
+        """Give spans a stand-in that is not in the text and was not tried for them; without one, take a span out."""
         for number in numbers:
             choices = self.translator.stand_ins(self.tag)[plan.spans[number].kind == "number"]
             tried = plan.tried.setdefault(number, set())

@@ -43,7 +43,9 @@ class Asked:
 
     def pieces(self, text: str) -> list[Piece]:
         """Split a text with tags into pieces."""
-        return html.pieces(text, kept=self.ignored, inside=html.beside_words(text) if self.xml else ())
+        return html.pieces(
+            text, kept=self.ignored, inside=html.beside_words(text) if self.xml else (), attributes=not self.xml
+        )
 
     @property
     def characters(self) -> int:

@@ -42,8 +42,8 @@ class Known:
     """The glossary's terms that could not be placed."""
     confidence: float | None = None
     warnings: list[str] | None = None
-    """What is wrong with the translation: it `repeats` itself, is `copied` or `short`, has protected text `appended` that
-    the model lost, or was left as it is because of its `language`."""
+    """What is wrong with the translation: it `repeats` itself, is `copied` or `short`, has protected text `appended`
+    that the model lost, or was left as it is because of its `language`."""
     untranslatedLanguage: str | None = None  # as clients read it
     """The language of a text, or of a sentence in it, that was left as it is."""
     protected: list[dict[str, Any]] | None = None

@@ -62,7 +62,7 @@ def given_back(text: str, casing: Casing, language: str | None, *, first: bool =
 
 
 def upper(text: str, language: str | None = None) -> str:
-    """Return a text in capitals by the rules of its language: Turkish i is İ, Greek capitals have no accents, ß is SS."""
+    """Return a text in capitals by the rules of its language: Turkish i is İ, Greek has no accents, ß is SS."""
     if language in _TURKIC:
         text = text.replace("i", "İ").replace("ı", "I")
     if language == "el":

@@ -33,8 +33,8 @@ _TRANSLATED = frozenset(
     catalan catholic celtic chinese christian croatian cuban dane danish dutch egyptian english englishman estonian
     european finn finnish french frenchman german greek hebrew hindu hungarian icelandic indian indonesian iranian iraqi
     irish islam islamic israeli italian japanese jew jewish jews korean latin latvian lithuanian malay mexican mongolian
-    muslim norwegian persian pole polish portuguese protestant roman romanian romans russian scot scottish serbian slovak
-    slovenian spaniard spanish swede swedish swiss thai tibetan turk turkish ukrainian vietnamese welsh esperanto
+    muslim norwegian persian pole polish portuguese protestant roman romanian romans russian scot scottish serbian
+    slovak slovenian spaniard spanish swede swedish swiss thai tibetan turk turkish ukrainian vietnamese welsh esperanto
     zealand day eve year department embassy cabinet league standard time times civil police daddy mommy allies
     buddhism buddhist christianity communist democrat republican nazi olympics olympic renaissance marxism
     """.split()  # noqa: SIM905
