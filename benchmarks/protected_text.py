@@ -136,7 +136,7 @@ def pairs_of(path: Path, which: str) -> list[tuple[str, str]]:
     """Return pairs in the order of the bundled model's split, its test sentences first; `develop` has them last."""
     with gzip.open(path, "rt", encoding="utf-8") as file:
         rows = [line.rstrip("\n").split("\t")[:2] for line in file]
-    first = dict((english, german) for english, german in reversed(rows))
+    first = {row[0]: row[1] for row in reversed(rows)}
     return sorted(first.items(), key=lambda pair: place(pair[0]), reverse=which == "develop")
 
 

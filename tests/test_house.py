@@ -34,7 +34,10 @@ ORDER = (  # a room may use the rooms before it that its row names, never those 
 ALLOWED: dict[str, set[str]] = {room: set(others.split()) for room, others in ORDER}
 ALLOWED["cli"] = set(ALLOWED)
 DOORS = {("translate/translator.py", "look")}  # translator.look(text) opens the room below when it is called
-LIBRARIES: dict[str, set[str]] = {"text": {"sentencepiece"}, "documents": {"yaml"}}  # rooms that may use no others
+LIBRARIES: dict[str, set[str]] = {
+    "text": {"sentencepiece", "py3langid"},
+    "documents": {"yaml"},
+}  # rooms that may use no others
 CONCRETE = {
     "transformer",
     "recurrent",

@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from regard.documents.language import right_to_left
 from regard.documents.html_attributes import Attribute, quoted, seen_attributes
+from regard.documents.language import right_to_left
 from regard.documents.placement import Mark
 from regard.documents.segment import Item, Piece, Segment, divided
 

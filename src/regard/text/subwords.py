@@ -50,7 +50,7 @@ class Subwords:
         self.size = len(found.names)
         self.tags = tuple(tag for tag in found.tags if tag not in TOKENS)
         self.reserved = tuple(tag for tag in found.tags if tag in TOKENS)
-        """Tokens that stand for protected spans; in text they are the noncharacters of regard.text.protected.reserved."""
+        """Tokens that stand for protected spans; in text they are noncharacters (regard.text.protected.reserved)."""
         self._origin = origin
         self._names = found.names
         self._first_byte = len(subword_file.RESERVED) + len(found.tags)

@@ -15,7 +15,7 @@ from regard.search.hypothesis import Hypothesis
 from regard.text.detect import Detected, foreign
 from regard.text.languages import is_language
 from regard.text.normalise import normalise
-from regard.text.protected.casing import casing_of
+from regard.text.protected.casing import Casing, casing_of
 from regard.text.protected.names import find_names
 from regard.text.protected.numbers import localised
 from regard.text.protected.reserved import TO_PRIVATE, TO_SIGNS
@@ -48,6 +48,8 @@ class Plan:
 
     spans: list[Span]
     texts: dict[int, str]
+    """What is written for spans that are not written as they are."""
+    casing: Casing | None
     reading: Reading
     ids: list[int]
     attempt: int = 0
@@ -119,8 +121,9 @@ class Protector:
         """Return how a normalised sentence is read; None for one that is read as it is."""
         if not self.active:
             return None
-        casing = casing_of(clean, self.translator.ranks.get)
-        spans = self._spans(clean, names=casing is None)
+        spans = find_spans(clean)
+        casing = casing_of(_outside(clean, spans) if spans else clean, self.translator.ranks.get)
+        spans = self._spans(clean, spans, names=casing is None)
         if not spans and casing is None:
             return None
         texts = {}
@@ -130,7 +133,7 @@ class Protector:
                 for n, one in enumerate(spans)
                 if one.kind == "number"
             }
-        plan = Plan(spans, texts, Reading(clean, ""), [])
+        plan = Plan(spans, texts, casing, Reading(clean, ""), [])
         if any(map(str.isalpha, _outside(clean, spans))):
             plan.removed = {n for n, one in enumerate(spans) if one.kind in MARKS}
             self._replace(plan, clean, [n for n, one in enumerate(spans) if self._at_once(clean, one, texts.get(n))])
@@ -138,8 +141,8 @@ class Protector:
             plan.ids = self._ids(plan.reading)
         return plan if len(plan.ids) <= self.translator.most_tokens else None
 
-    def _spans(self, text: str, *, names: bool) -> list[Span]:
-        found = find_spans(text)
+    def _spans(self, text: str, found: list[Span], *, names: bool) -> list[Span]:
+        """Return the spans of a sentence with its names, and without terms of the glossary and banned words."""
         if names:
             taken = [(span.start, span.end) for span in found]
             more = find_names(text, self.source, self.translator.ranks.__contains__)
@@ -154,8 +157,7 @@ class Protector:
     def _read(self, plan: Plan, clean: str) -> Reading:
         """Return what the model reads, with the plan's stand-ins."""
         rank = self.translator.ranks.get
-        casing = casing_of(clean, rank)
-        return read(clean, plan.spans, plan.stand_ins, plan.removed, plan.texts, casing, rank, self.source)
+        return read(clean, plan.spans, plan.stand_ins, plan.removed, plan.texts, plan.casing, rank, self.source)
 
     def _at_once(self, sentence: str, span: Span, written: str | None) -> bool:
         """Return whether a span gets a stand-in without trying whether the model copies it."""

@@ -14,8 +14,8 @@ from typing import Literal
 from regard.documents.placement import Mark, Pairs
 from regard.documents.segment import Item, around, joined, partners_of, with_marks
 from regard.text.protected.casing import Casing, Rank, given_back, ordinary
-from regard.text.protected.sentence_end import without_added_end
 from regard.text.protected.reserved import PRIVATE
+from regard.text.protected.sentence_end import without_added_end
 from regard.text.protected.spans import Kind, Span
 
 How = Literal["kept", "placed", "appended"]

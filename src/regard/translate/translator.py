@@ -195,14 +195,17 @@ class Translator:
             for taken in divided
         ]
         languages = [
-            [None] * len(parts) if text.strip() in recall.pairs else guard.other_languages(text, parts)
+            [
+                None if piece.text in recall.pairs else other
+                for piece, other in zip(parts, guard.other_languages(text, parts), strict=True)
+            ]
             for text, parts in zip(texts, pieces, strict=True)
         ]
         different = dict.fromkeys(
             piece.text
             for parts, others in zip(pieces, languages, strict=True)
             for piece, other in zip(parts, others, strict=True)
-            if other is None or piece.text in recall.pairs
+            if other is None
         )
         for text in recall.pairs.keys() & different.keys():
             spelt[text] = self.source_subwords.encode([clean(text)])[0]
@@ -233,7 +236,7 @@ class Translator:
             tokens = tuple(self.source_subwords.pieces(read.get(text, spelt[text])))
             own, pair = outputs.get(text, ()) if language is None else (), recall.pairs.get(text)
             judgement = self._judged(text, read.get(text, spelt[text]), own) if pair is None else Judgement(1.0)
-            if language is not None and pair is None:
+            if language is not None:
                 judgement = Judgement(None, ("language",))
             return Sentence(
                 text,

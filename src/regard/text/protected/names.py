@@ -12,49 +12,49 @@ from regard.text.protected.spans import Span
 # Words with a capital that are translated, although they stand inside a sentence: in lower case.
 _TRANSLATED = frozenset(
     """
-    mr mrs ms miss dr prof professor doctor sir madam lady lord king queen prince princess president minister chancellor
-    general captain colonel major sergeant judge senator governor mayor pope bishop saint st uncle aunt grandma grandpa
-    mother father mom mum dad brother sister god lord bible christmas easter halloween thanksgiving i internet
-    north south east west northern southern eastern western central new old upper lower united states kingdom republic
-    union nations world war street avenue road square park lake river mount mountain mountains island islands ocean sea
-    bay coast valley city county state university college school church hospital hotel museum bridge tower station
-    airport company bank court house parliament congress senate army earth moon sun mars venus jupiter saturn
-    monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september
-    october november december spring summer autumn winter
-    africa america asia australia austria belgium bavaria brazil bulgaria cambodia canada china croatia cyprus czech
-    denmark egypt england estonia ethiopia europe finland france germany greece greenland hungary iceland india
-    indonesia iraq ireland italy japan jordan kazakhstan kenya korea latvia lebanon libya lithuania luxembourg macedonia
-    mexico moldova mongolia morocco netherlands norway pakistan palestine philippines poland portugal prussia romania
-    russia saudi scandinavia scotland serbia siberia slovakia slovenia spain sweden switzerland syria taiwan tunisia
-    turkey ukraine vatican wales yugoslavia antarctica arctic atlantic pacific mediterranean baltic caribbean danube
-    rhine alps athens beijing belgrade brussels bucharest cairo copenhagen cologne florence geneva havana jerusalem
-    lisbon milan moscow munich naples nuremberg prague rome seoul tokyo venice vienna warsaw zurich
-    african american arab arabic asian australian austrian bavarian belgian brazilian british briton bulgarian canadian
-    catalan catholic celtic chinese christian croatian cuban dane danish dutch egyptian english englishman estonian
-    european finn finnish french frenchman german greek hebrew hindu hungarian icelandic indian indonesian iranian iraqi
-    irish islam islamic israeli italian japanese jew jewish jews korean latin latvian lithuanian malay mexican mongolian
+    mr mrs ms miss dr prof professor doctor sir madam lady lord king queen prince princess president minister
+    chancellor general captain colonel major sergeant judge senator governor mayor pope bishop saint st uncle aunt
+    grandma grandpa mother father mom mum dad brother sister god lord bible christmas easter halloween thanksgiving
+    i internet north south east west northern southern eastern western central new old upper lower united states
+    kingdom republic union nations world war street avenue road square park lake river mount mountain mountains
+    island islands ocean sea bay coast valley city county state university college school church hospital hotel
+    museum bridge tower station airport company bank court house parliament congress senate army earth moon sun mars
+    venus jupiter saturn monday tuesday wednesday thursday friday saturday sunday january february march april may
+    june july august september october november december spring summer autumn winter africa america asia australia
+    austria belgium bavaria brazil bulgaria cambodia canada china croatia cyprus czech denmark egypt england estonia
+    ethiopia europe finland france germany greece greenland hungary iceland india indonesia iraq ireland italy japan
+    jordan kazakhstan kenya korea latvia lebanon libya lithuania luxembourg macedonia mexico moldova mongolia
+    morocco netherlands norway pakistan palestine philippines poland portugal prussia romania russia saudi
+    scandinavia scotland serbia siberia slovakia slovenia spain sweden switzerland syria taiwan tunisia turkey
+    ukraine vatican wales yugoslavia antarctica arctic atlantic pacific mediterranean baltic caribbean danube rhine
+    alps athens beijing belgrade brussels bucharest cairo copenhagen cologne florence geneva havana jerusalem lisbon
+    milan moscow munich naples nuremberg prague rome seoul tokyo venice vienna warsaw zurich african american arab
+    arabic asian australian austrian bavarian belgian brazilian british briton bulgarian canadian catalan catholic
+    celtic chinese christian croatian cuban dane danish dutch egyptian english englishman estonian european finn
+    finnish french frenchman german greek hebrew hindu hungarian icelandic indian indonesian iranian iraqi irish
+    islam islamic israeli italian japanese jew jewish jews korean latin latvian lithuanian malay mexican mongolian
     muslim norwegian persian pole polish portuguese protestant roman romanian romans russian scot scottish serbian
-    slovak slovenian spaniard spanish swede swedish swiss thai tibetan turk turkish ukrainian vietnamese welsh esperanto
-    zealand day eve year department embassy cabinet league standard time times civil police daddy mommy allies
-    buddhism buddhist christianity communist democrat republican nazi olympics olympic renaissance marxism
+    slovak slovenian spaniard spanish swede swedish swiss thai tibetan turk turkish ukrainian vietnamese welsh
+    esperanto zealand day eve year department embassy cabinet league standard time times civil police daddy mommy
+    allies buddhism buddhist christianity communist democrat republican nazi olympics olympic renaissance marxism
     """.split()  # noqa: SIM905
 )
 _TITLES = frozenset("mr mrs ms miss dr prof professor herr frau herrn fräulein monsieur madame señor señora".split())  # noqa: SIM905
 # What follows a name at the beginning of a sentence, and hardly another word that stands there without an article.
 _AUXILIARIES = frozenset(
     """
-    is was has had will would can could should must may might does did doesn't didn't isn't wasn't hasn't hadn't won't
-    can't couldn't wouldn't shouldn't never always often also just still already only really probably and or
+    is was has had will would can could should must may might does did doesn't didn't isn't wasn't hasn't hadn't
+    won't can't couldn't wouldn't shouldn't never always often also just still already only really probably and or
     """.split()  # noqa: SIM905
 )
 _VERBS = frozenset(
     """
-    says tells asks goes comes gets gives takes makes knows thinks wants likes loves hates lives works plays looks seems
-    writes sees hears feels needs tries speaks became began bit blew broke brought built bought caught chose cut dealt
-    drew drank drove ate fell fed felt fought found flew forgot forgave froze got gave went grew hung heard hid hit held
-    hurt kept knew laid led left lent let lay lit lost made meant met paid put quit read rode rang rose ran said saw sold
-    sent set shook shot shut sang sat slept spoke spent spread stood stole stuck struck swore swept swam took taught tore
-    told thought threw understood woke wore won wrote came
+    says tells asks goes comes gets gives takes makes knows thinks wants likes loves hates lives works plays looks
+    seems writes sees hears feels needs tries speaks became began bit blew broke brought built bought caught chose
+    cut dealt drew drank drove ate fell fed felt fought found flew forgot forgave froze got gave went grew hung
+    heard hid hit held hurt kept knew laid led left lent let lay lit lost made meant met paid put quit read rode
+    rang rose ran said saw sold sent set shook shot shut sang sat slept spoke spent spread stood stole stuck struck
+    swore swept swam took taught tore told thought threw understood woke wore won wrote came
     """.split()  # noqa: SIM905
 )
 # What follows a verb rather than a noun in the plural.
@@ -66,16 +66,16 @@ _AFTER_VERB = frozenset(
 # Names that are also common words.
 _WORD_NAMES = frozenset(
     """
-    will mark rose grace joy faith bill frank jack chase drew gene grant guy iris ivy lance miles pat penny ray rich rob
-    ruby sandy sue victor wade daisy lily violet heather olive hazel pearl amber jade cliff dale dean don earl forrest
-    glen hunter jasper kit marsh max norm peg reed rusty wolf woody duke pierce
+    will mark rose grace joy faith bill frank jack chase drew gene grant guy iris ivy lance miles pat penny ray rich
+    rob ruby sandy sue victor wade daisy lily violet heather olive hazel pearl amber jade cliff dale dean don earl
+    forrest glen hunter jasper kit marsh max norm peg reed rusty wolf woody duke pierce
     """.split()  # noqa: SIM905
 )
 # Names that name things more often, and so only where no thing is meant: inside a sentence, or before a verb of people.
 _SELDOM_NAMES = frozenset(
     """
-    hope dawn art angel chance clay lane noble sage scarlet stone summer sunny trip autumn melody harmony charity destiny
-    brook crystal opal basil herb ginger
+    hope dawn art angel chance clay lane noble sage scarlet stone summer sunny trip autumn melody harmony charity
+    destiny brook crystal opal basil herb ginger
     """.split()  # noqa: SIM905
 )
 _SMALL = frozenset("a an the and or of in on at to for from by with as but nor is".split())  # noqa: SIM905
@@ -84,7 +84,8 @@ _COMMON_ENDINGS = (
     *("ology", "sis", "ic", "ive", "wise", "ever", "ward", "wards", "more", "while", "thing", "one", "body", "s"),
 )
 _NOUNS_CAPITAL = frozenset(("de", "lb"))  # languages in which every noun has a capital letter
-_WORD = re.compile(r"(?<![\w'’.-])(?=[^\W\d_])[^\W\d_]+(?:[-'’][^\W\d_]+)*")
+_LETTERS = r"[^\W\d_](?:[^\W\d_]|[\u0300-\u036f])*+"
+_WORD = re.compile(rf"(?<![\w'’.-]){_LETTERS}(?:[-'’]{_LETTERS})*+")
 _ENDING = re.compile(r"['’](?:s|m|ve|ll|d|re)?$", re.IGNORECASE)
 _CAPITAL = re.compile(r"(?<=[\s(\"'“‘„«-])[^\W\d_a-z]")
 _OPENS = re.compile(r"(?:^|[.!?:…]['\"”’)]*\s+|[\"“„«(—–]\s*|[\"'‘]\s*$)\W*$")

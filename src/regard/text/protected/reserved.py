@@ -1,8 +1,8 @@
 """Reserved tokens that stand for protected spans in the data of a model, so that it learns to copy them.
 
-In text, a reserved token is a noncharacter of Unicode, which normalised text never contains; `Subwords` encodes it as its
-token. Addresses, placeholders, paths and code that both sides of a pair have become such tokens; so do, in some pairs,
-numbers and names that both sides have, since most corpora have few addresses to learn from.
+In text, a reserved token is a noncharacter of Unicode, which normalised text never contains; `Subwords` encodes it as
+its token. Addresses, placeholders, paths and code that both sides of a pair have become such tokens; so do, in some
+pairs, numbers and names that both sides have, since most corpora have few addresses to learn from.
 """
 
 import re

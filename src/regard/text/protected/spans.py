@@ -44,7 +44,7 @@ _EMOJI = (
 _PATTERNS: dict[str, str] = {
     # `` `code` ``: as many marks at the end as at the beginning
     "code": r"(?<!`)(?P<ticks>`{1,3})(?!`)[^`\n]+(?P=ticks)(?!`)",
-    "url": rf"(?<![\w@])(?:(?:https?|ftp|file|wss?|ssh|git|sftp)://|mailto:|www\.(?=[\w-]+\.)){_ADDRESS}+",
+    "url": rf"(?<![\w@])(?:(?i:https?|ftp|file|wss?|ssh|git|sftp)://|(?i:mailto:)|www\.(?=[\w-]+\.)){_ADDRESS}+",
     "email": r"(?<![\w.+-])[A-Za-z0-9À-ɏ_][A-Za-z0-9À-ɏ_.+%-]*@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}",
     "tag": r"</?[A-Za-z][\w:.-]*(?:\s+[\w:.-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s\"'<>=]+))*\s*/?>|<!--.*?-->",
     "placeholder": (
