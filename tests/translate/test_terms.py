@@ -96,7 +96,7 @@ def test_a_memory_answers(saved: LoadedModel, folder: Path, tmp_path: Path) -> N
     own = load(folder)
     memory.add(Pair("en", "de", "사과를 봅니다.", "Ich sehe Äpfel. 👩\u200d👧"))
     memory.add(Pair("en", "de", "One. Two.", "Eins, zwei."))
-    plain = own.window(TEXTS)
+    plain = own.window(TEXTS, Options(force=True, protect=False))
     options = Options(force=True, protect=False, memory=memory, fuzzy=True, alignment=True)
     found = own.window([*TEXTS, " One. Two.\n", "One. 사과를 봅니다."], options)
     assert found[1].text == "Ich sehe Äpfel. 👩\u200d👧"
