@@ -34,7 +34,7 @@ def found(text: str) -> list[tuple[str, str]]:
         ("max_length, getUser() and iPhone", [("max_length", "code"), ("getUser()", "code"), ("iPhone", "code")]),
         (
             "%s %1$d %(name)s {0} {{name}} ${x} %d%%",
-            [(one, "placeholder") for one in "%s %1$d %(name)s {0} {{name}} ${x} %d".split()],
+            [(one, "placeholder") for one in ["%s", "%1$d", "%(name)s", "{0}", "{{name}}", "${x}", "%d"]],
         ),
         ("Click <b>Save</b> or <filename>", [("<b>", "tag"), ("</b>", "tag"), ("<filename>", "placeholder")]),
         ("<x>a</x>", [("<x>", "tag"), ("</x>", "tag")]),
