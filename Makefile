@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := .venv/.demo
 READY := .venv/.ready
-EXTRAS := benchmark,demo,dev,docs,korean,onnx,paper,serve,tensorboard
+EXTRAS := benchmark,demo,dev,docs,korean,onnx,paper,ray,serve,tensorboard
 
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1

@@ -261,15 +261,14 @@ def measure(translator: Translator, kind: str, some: Sequence[Case], beam: int) 
     kept = [is_kept(kind, case, text) for case, text in zip(some, texts, strict=True)]
     kept_without = [is_kept(kind, case, text) for case, text in zip(some, plain, strict=True)]
     judged = [number for number, case in enumerate(some) if case.reference]
+    references = [rest(some[n], some[n].reference) for n in judged]
     row = Row(
         kind,
         len(some),
         round(100 * sum(kept) / len(some), 1),
         round(100 * sum(kept_without) / len(some), 1),
-        *(
-            bleu([rest(some[n], side[n]) for n in judged], [rest(some[n], some[n].reference) for n in judged])
-            for side in (texts, plain)
-        ),
+        bleu([rest(some[n], texts[n]) for n in judged], references),
+        bleu([rest(some[n], plain[n]) for n in judged], references),
         bleu(before, [case.plain_reference for case in whole]),
         cpu,
         cpu_without,

@@ -63,11 +63,15 @@ def main() -> None:
     parser.add_argument("--to", default=None)
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--plot", type=Path, default=None, help="where to draw the reliability diagram")
+    parser.add_argument("--write-glossary", type=Path, default=None, help="write the drawn terms as TSV, and stop")
     arguments = parser.parse_args()
     every = [list(map(str.strip, text_lines(name))) for name in (arguments.sentences, arguments.references)]
     sources, references = (side[: arguments.count] for side in every)
-    translator = regard.load(arguments.model)
     chosen = terms(*every)
+    if arguments.write_glossary is not None:
+        arguments.write_glossary.write_text("".join(f"{one}\t{other}\n" for one, other in chosen.items()), "utf-8")
+        return
+    translator = regard.load(arguments.model)
     told: dict[str, object] = {"sentences": len(sources), "terms": len(chosen)}
     # Only sentences whose reference has the term count: elsewhere another translation is right.
     glossaries = [glossary_of(chosen, *pair) for pair in zip(sources, references, strict=True)]

@@ -34,11 +34,12 @@ def with_ctranslate2(folder: Path, threads: dict[str, int]) -> tuple[list[Any], 
     translator = ctranslate2.Translator(str(folder), **threads)
     files = sorted(folder.glob("*subwords.model"))  # of both languages, or of source and target
     source, target = (SentencePieceProcessor(model_file=str(file)) for file in (files[0], files[-1]))
+    tag = json.loads((folder.parent / "tag.json").read_text(encoding="utf-8"))
     settings = [(32, "examples"), (64, "examples"), (1024, "tokens")]
 
     def translate(texts: Sequence[str], beam: int, setting: Sequence[Any]) -> list[str]:
         results = translator.translate_batch(
-            source.encode(list(texts), out_type=str),
+            [[*tag, *pieces] for pieces in source.encode(list(texts), out_type=str)],
             beam_size=beam,
             length_penalty=0.6,
             max_batch_size=setting[0],

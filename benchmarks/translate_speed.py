@@ -1,7 +1,8 @@
 """Translation speed beside what people would pick instead: CTranslate2 driven directly, and Hugging Face's `generate`.
 
     python benchmarks/translate_speed.py [--json] [--presets small,base] [--starts 3] [--rounds 1] [--sentences N]
-    python benchmarks/translate_speed.py --model runs/x/model
+    python benchmarks/translate_speed.py --model runs/x/model [--text FILE]
+    python benchmarks/translate_speed.py --model en-de --text en.txt --contenders regard-native,ctranslate2-int8
 
 Text in, text out for all. Each contender has a process of its own, so that its peak memory is its own; they take turns,
 one at a time, so that whatever else the machine does falls on all of them alike. See README.md beside this file.
@@ -31,6 +32,7 @@ from translate_contenders import BEAMS, CONTENDERS
 from regard.config.model import ModelConfig
 from regard.config.presets import preset
 from regard.config.run import Config
+from regard.saved.saved_model import model_folder
 
 SENTENCES = {"base": 250}  # of the file, where all of it would take too long
 SINGLE = {"base": 20}  # that are translated one by one
@@ -97,11 +99,21 @@ def write_models(folder: Path, name: str, given: Path | None, contenders: Sequen
     else:
         shutil.copytree(given, model, ignore=shutil.ignore_patterns(FOLDER))
     shutil.copytree(model, folder / "model-int8")
+    write_tag(folder)
     export_ctranslate2(folder / "model-int8", folder / "model-int8" / FOLDER, "int8")
     export_ctranslate2(model, folder / "float32", "float32")
     export_ctranslate2(model, folder / "int8", "int8")
     if "huggingface" in contenders:
         export_huggingface(model, folder / "huggingface")
+
+
+def write_tag(folder: Path) -> None:
+    """The pieces that come before every source of a model of several languages, for those who add them themselves."""
+    import regard
+
+    translator = regard.load(folder / "model", engine="torch")
+    pieces = translator.source_subwords.pieces(translator.tag(None))
+    (folder / "tag.json").write_text(json.dumps(list(pieces)), encoding="utf-8")
 
 
 # The race.
@@ -134,7 +146,8 @@ def race(
     gemm, gemm_seconds = Worker("gemm"), []
     settings: dict[str, dict[str, Any]] = {}
     turns: Turns = {}
-    by_start, memory = [], {}
+    by_start: list[Any] = []
+    memory: dict[str, Any] = {}
     for start in range(starts):
         workers = {contender: Contender(contender, folder) for contender in contenders}
         for contender, worker in workers.items():
@@ -239,24 +252,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="figures as JSON")
     parser.add_argument("--presets", default="small,base")
-    parser.add_argument("--model", type=Path, help="measure this trained model instead of the presets' shapes")
+    parser.add_argument("--model", help="a trained model instead of the presets' shapes: a folder or a name")
+    parser.add_argument("--text", type=Path, help="sentences, one a line [default: Multi30k's test set in English]")
     parser.add_argument("--contenders", default=",".join(CONTENDERS))
     parser.add_argument("--starts", type=int, default=3, help="times that each contender's process is started anew")
     parser.add_argument("--rounds", type=int, default=1, help="turns of each process; the median of all is reported")
     parser.add_argument("--sentences", type=int, help="of the file [default: 1000; 250 for base]")
     parser.add_argument("--single", type=int, help="that are translated one by one [default: 50; 20 for base]")
     arguments = parser.parse_args()
-    names = [arguments.model.name] if arguments.model else arguments.presets.split(",")
+    given = model_folder(arguments.model) if arguments.model else None
+    names = [given.name] if given else arguments.presets.split(",")
+    every = arguments.text.read_text(encoding="utf-8").splitlines() if arguments.text else lines("test_2016_flickr.en")
     models, gemm_seconds = {}, []
     for name in names:
         sentences = arguments.sentences or SENTENCES.get(name, 1000)
         single = arguments.single or SINGLE.get(name, 50)
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
-            texts = lines("test_2016_flickr.en")[:sentences]
+            texts = every[:sentences]
             (folder / "source.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
             contenders = tuple(arguments.contenders.split(","))
-            write_models(folder, name, arguments.model, contenders)
+            write_models(folder, name, given, contenders)
             amounts = len(texts), min(single, len(texts))
             models[name], found = race(folder, contenders, arguments.starts, arguments.rounds, *amounts)
             gemm_seconds += found

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from regard.api import train as train
+    from regard.bulk.run import translate_shards as translate_shards
     from regard.config.presets import preset as preset
     from regard.config.run import Config as Config
     from regard.data.prepare import prepare as prepare
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from regard.memory.pair import Pair as Pair
     from regard.memory.store import Memory as Memory
     from regard.model.build import build as build
+    from regard.pairs.clean import clean as clean
+    from regard.pairs.synthesise import synthesise as synthesise
     from regard.recipe.train_pairs import train_pairs as train_pairs
     from regard.saved.folder import load_model as load_model
     from regard.saved.folder import save_model as save_model
@@ -49,6 +52,7 @@ _PUBLIC = {
     "UserError": "regard.errors",
     "build": "regard.model.build",
     "calibrate": "regard.evaluate.calibration",
+    "clean": "regard.pairs.clean",
     "evaluate": "regard.evaluate.evaluation",
     "load": "regard.translate.load",
     "load_model": "regard.saved.folder",
@@ -57,9 +61,11 @@ _PUBLIC = {
     "prepare": "regard.data.prepare",
     "preset": "regard.config.presets",
     "save_model": "regard.saved.folder",
+    "synthesise": "regard.pairs.synthesise",
     "train": "regard.api",
     "train_pairs": "regard.recipe.train_pairs",
     "translate_file": "regard.translate.document",
+    "translate_shards": "regard.bulk.run",
     "tune": "regard.tuning.tune",
 }
 

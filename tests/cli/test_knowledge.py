@@ -64,7 +64,7 @@ def test_a_glossary_and_what_it_could_not_place(monkeypatch: pytest.MonkeyPatch,
     code, _, error = command(monkeypatch, "evaluate")(
         "--glossary", str(terms), "--hypothesis", str(terms), "--reference", str(terms)
     )
-    assert (code, "--glossary is for translations that are made" in error) == (2, True)
+    assert (code, "--glossary has no effect with --hypothesis" in error) == (2, True)
 
 
 def test_confidence(monkeypatch: pytest.MonkeyPatch, folder: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.support.waiting import until
 
 import regard
 from regard.cli import main
@@ -136,10 +137,8 @@ def test_ctrl_c(tmp_path: Path) -> None:
     assert process.stdin is not None
     process.stdin.write(b"one\teins\n" * 10)
     process.stdin.flush()
-    try:
-        process.wait(timeout=2.0)
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=20)
+    until((tmp_path / ".out.partial").exists)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
     assert not (tmp_path / "out").exists()

@@ -10,14 +10,6 @@ from typer.testing import CliRunner
 from regard.cli.main import app
 from regard.errors import UserError
 
-LINEAGE = """
-models = ["tiny", "gru"]
-
-[set]
-model = { d_model = 16 }
-train = { steps = 2, batch_tokens = 150, warmup = 4, checkpoint_every = 1, log_every = 1, average_last = 1 }
-"""
-
 
 def test_published_tables() -> None:
     assert "| Transformer big" in regard("paper", "table2")
@@ -33,18 +25,28 @@ def test_table3_and_table2(digits: Path, table_file: Path, tmp_path: Path) -> No
     report = json.loads(regard(*common, "--rows", "A,D-drop0", "--seeds", "1", "--json"))
     assert [len(row["runs"]) for row in report["rows"]] == [2, 1, 1]
     assert report["findings"][0].keys() >= {"group", "verdict", "difference", "interval"}
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    for path in out.glob("*/figures.json"):
+        (kept / f"{path.parent.name}.json").write_bytes(path.read_bytes())
+    again = json.loads(regard("paper", "table3", str(table_file), "--scale", "tiny", "--results", str(kept), "--json"))
+    assert {key: again[key] for key in ("rows", "findings", "code")} == {
+        key: report[key] for key in ("rows", "findings", "code")
+    }
+    with pytest.raises(UserError, match="base-seed1.json: was trained with other settings than the plan's"):
+        regard("paper", "table3", "--results", str(kept))
+    for key, what in (("code", "code"), ("data", "data"), ("sample", "test sets")):
+        figures = json.loads((out / "A-1-seed1" / "figures.json").read_bytes()) | {key: "another"}
+        (kept / "A-1-seed1.json").write_text(json.dumps(figures), encoding="utf-8")
+        with pytest.raises(UserError, match=f"A-1-seed1.json: is of other {what} than the runs before it"):
+            regard("paper", "table3", str(table_file), "--scale", "tiny", "--results", str(kept))
     ours = json.loads(regard("paper", "table2", str(out / "base-seed1"), "--json"))["ours"]
     assert ours[0]["steps"] == 8 and ours[0]["flops"] > 0
 
 
-def test_lineage(digits: Path, tmp_path: Path) -> None:
-    (tmp_path / "some.toml").write_text(LINEAGE)
-    (tmp_path / "a").write_text("en 12\nko 34\n", encoding="utf-8")
-    (tmp_path / "b").write_text("one two\n삼 사\n", encoding="utf-8")
-    common = ["paper", "lineage", str(tmp_path / "some.toml"), "--data", str(digits), "--out", str(tmp_path / "out")]
-    report = json.loads(regard(*common, "--test", str(tmp_path / "a"), str(tmp_path / "b"), "--json"))
-    assert report["measured_on"] == "a" and report["models"].keys() == {"tiny", "gru"}
-    assert report["models"]["gru"]["same_steps"]["step"] == 2
+def test_table3_simulated() -> None:
+    found = json.loads(regard("paper", "table3", "--simulate", "--json"))
+    assert found["allowed"] == 0.05 and all(one["bound"] <= 0.05 for one in found["cases"])
 
 
 @pytest.mark.parametrize(
@@ -53,7 +55,12 @@ def test_lineage(digits: Path, tmp_path: Path) -> None:
         (["table3", "--data", "nowhere", "--out", "x"], "nowhere: not prepared data"),
         (["table3", "none.toml", "--data", "nowhere", "--out", "x"], "none.toml: no such file"),
         (["table3", "--seeds", "1,x", "--data", "nowhere", "--out", "x"], "--seeds 1,x: a seed is a whole number"),
-        (["lineage", "--data", "nowhere", "--out", "x"], "nowhere: not prepared data"),
+        (["table3"], "give --data and --out to train, --results to judge finished runs, or --simulate"),
+        (["table3", "--simulate", "--rows", "A"], "--simulate trains nothing, and --rows is for training"),
+        (["table3", "--simulate", "--results", "x"], "--simulate trains nothing, and --results"),
+        (["table3", "--results", "x", "--fresh"], "--results trains nothing, and --fresh is for training"),
+        (["table3", "--results", "x"], "x: has no figures of a run of this table, such as base-seed1.json"),
+        (["lineage", "--data", "x", "--out", "x"], "systems of Table 2 now; run `regard paper table2 --run"),
         (["table2", "nowhere"], "nowhere: not the folder of a finished training run"),
         (["table2", "--source", "a"], "--source and --reference go together"),
         (["table4", "nothing.json"], "nothing.json: no such file"),

@@ -116,6 +116,8 @@ def test_every_preset_is_valid_and_listed() -> None:
         "big",
         "tiny",
         "small",
+        "low-resource",
+        "fast",
         *ROWS,
         *LINEAGE,
         *PAPERS_PARSERS,

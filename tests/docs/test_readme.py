@@ -55,3 +55,13 @@ def test_every_page_is_in_the_navigation() -> None:
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:")[1]
     for path in (ROOT / "docs").rglob("*.md"):
         assert path.relative_to(ROOT / "docs").as_posix() in navigation
+
+
+def test_every_file_and_name_of_the_architecture_is_there() -> None:
+    section = text(ROOT / "docs" / "architecture.md").split("## Where to look")[1].split("\n## ")[0]
+    named = re.findall(r"`([a-z0-9_/]+(?:\.py|/))`(?:: `(\w+)`)?", section)
+    assert len(named) > 15
+    for path, name in named:
+        there = ROOT / "src" / "regard" / path
+        assert there.exists(), path
+        assert not name or re.search(rf"^(def|class) {name}\b|^{name}\b.*=", text(there), re.MULTILINE), name

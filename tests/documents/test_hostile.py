@@ -104,7 +104,7 @@ def test_many_marks_in_one_sentence_take_no_time() -> None:
     content = document(f"<w:document {WORD}><w:p>{run * 1000}</w:p></w:document>")
     start = time.process_time()
     translated(content, "a.docx", longer)
-    assert time.process_time() - start < 5
+    assert time.process_time() - start < 20
 
 
 def test_formats_that_are_refused_say_what_to_do() -> None:
@@ -158,7 +158,7 @@ def endure(count: int, seed: int, act: Callable[[bytes, str], object]) -> None:
             act(content, name)
         except UserError as error:
             assert "\n" not in str(error)
-        assert time.process_time() - start < 5
+        assert time.process_time() - start < 20
 
 
 def test_mutants() -> None:

@@ -7,7 +7,7 @@ from tests.support.models import next_logs, padded
 
 from regard.config.decode import DecodeConfig
 from regard.config.special_tokens import EOS
-from regard.look.search_tree import Branch, Tree
+from regard.look.search_tree import Branch, SearchTree
 from regard.model.seq2seq import Seq2Seq
 from regard.search.beam import beam_search
 
@@ -19,7 +19,7 @@ def tokens(branches: list[Branch], branch: Branch) -> tuple[int, ...]:
 @pytest.mark.parametrize("beam", [1, 2, 4])
 def test_the_tree_is_what_a_plain_search_keeps(make: Callable[..., Seq2Seq], beam: int) -> None:
     model, source, config = make(5, vocabulary=12, sharpness=2.0), [4, 7, 5], DecodeConfig(beam=beam, extra_length=3)
-    tree = Tree(config)
+    tree = SearchTree(config)
     (found,) = beam_search(model, padded([source]), config, n_best=beam, watch=tree)
     kept: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
     for step in range(1, tree.branches[-1].step + 1):
@@ -48,4 +48,4 @@ def test_the_tree_is_what_a_plain_search_keeps(make: Callable[..., Seq2Seq], bea
 def test_watching_changes_nothing(make: Callable[..., Seq2Seq]) -> None:
     config = DecodeConfig(beam=3, extra_length=5)
     arguments = (make(2, vocabulary=12), padded([[4, 5, 6]]), config)
-    assert beam_search(*arguments, n_best=3, watch=Tree(config)) == beam_search(*arguments, n_best=3)
+    assert beam_search(*arguments, n_best=3, watch=SearchTree(config)) == beam_search(*arguments, n_best=3)

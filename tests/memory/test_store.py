@@ -1,12 +1,14 @@
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
-import time
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 
 import pytest
+from tests.support.waiting import until
 
 from regard.errors import Failed, UserError
 from regard.memory.exchange import import_file, tmx, tsv
@@ -202,7 +204,8 @@ def test_readers_see_whole_changes_while_others_write(memory: Memory) -> None:
     thread.start()
     for portion in range(20):
         assert list(memory.update(Pair("en", "de", f"{portion} {n}", "x") for n in range(10))) == [10]
-    time.sleep(0.02)
+    before = len(seen)
+    until(lambda: len(seen) > before + 1)  # it has also read what is there in the end
     stop.append(True)
     thread.join()
     assert set(seen) == {0}
@@ -215,6 +218,69 @@ def test_a_full_disk_stores_nothing_and_says_so(memory: Memory) -> None:
     with pytest.raises(Failed, match="full; nothing of it was stored; make room"):
         list(memory.update(Pair("en", "de", f"text {n}", "x" * 5000) for n in range(50)))
     assert [pair.source for pair in memory.entries()] == ["kept"]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A real file system of 8 MiB; making one needs the right to mount."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount, unmount = shutil.which("mount"), shutil.which("umount")
+    made = mount and subprocess.run(
+        [mount, "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)], capture_output=True, check=False
+    )
+    if not made or made.returncode:
+        pytest.skip("no file system may be mounted here")
+    assert unmount is not None
+    yield place
+    subprocess.run([unmount, str(place)], check=True)
+
+
+FILLER = """
+import sys
+from regard.errors import Failed
+from regard.memory.pair import Pair
+from regard.memory.store import Memory
+memory = Memory(sys.argv[1])
+for number in range(10_000):
+    try:
+        memory.add(Pair("en", "de", f"{sys.argv[2]} {number}", "번역 " * 200))
+    except Failed as error:
+        print("full", error, flush=True)
+        break
+    print(number, flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_a_disk_that_is_really_full_loses_nothing(small_disk: Path) -> None:
+    """Eight processes write until there is no room, with readers beside them: each is told in a sentence, what was
+    acknowledged is there, whole, and with room again the memory is written on."""
+    place = small_disk / "work.db"
+    Memory(place, create=True).close()
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(bytes(1 << 20))
+    command = [sys.executable, "-c", FILLER, str(place)]
+    writers = [subprocess.Popen([*command, f"w{n}"], stdout=subprocess.PIPE, text=True) for n in range(8)]
+    stored: dict[str, int] = {}
+    for number, writer in enumerate(writers):
+        said, _ = writer.communicate(timeout=300)
+        *acknowledged, last = said.splitlines()
+        assert last.startswith("full") and "nothing of it was stored; make room there" in last, last
+        assert writer.returncode == 0
+        stored[f"w{number}"] = len(acknowledged)
+    assert shutil.disk_usage(small_disk).free < 64 << 10
+    wanted = {f"{name} {number}" for name, count in stored.items() for number in range(count)}
+    with Memory(place) as memory:
+        assert {pair.source for pair in memory.entries()} == wanted
+        assert all(pair.target == "번역 " * 200 for pair in memory.entries())
+        with pytest.raises(Failed, match="make room"):
+            list(memory.update(Pair("en", "de", f"more {n}", "x" * 5000) for n in range(500)))
+        memory.database.check()
+        ballast.unlink()
+        memory.add(Pair("en", "de", "room again", "wieder Platz"))
+        assert {pair.source for pair in memory.entries()} == {*wanted, "room again"}
+        memory.database.check()
 
 
 def test_corrections_since_the_last_tuning(memory: Memory) -> None:

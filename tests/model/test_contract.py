@@ -22,9 +22,9 @@ SMALL: dict[str, Any] = {
     "d_v": 10,
     "relative_distance": 3,
 }
-EXPERTS = {"experts": 5, "active_experts": 2, "d_ff": 12}
+EXPERTS: dict[str, Any] = {"experts": 5, "active_experts": 2, "d_ff": 12}
 POSITIONS = ("sinusoidal", "learned", "rotary", "relative", "none")
-CHOICES = {
+CHOICES: dict[str, dict[str, Any]] = {
     f"{positions} {norm} {score} {neighbours}": {**SMALL, **dict(zip(keys, choice, strict=True))}
     for keys in [("positions", "norm", "score", "neighbours")]
     for choice in product(POSITIONS, ("post", "pre"), ("scaled", "unscaled", "additive"), (0, 4))

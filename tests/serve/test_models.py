@@ -11,7 +11,7 @@ from regard.saved.folder import LoadedModel
 from regard.serve.api.languages import pattern, served
 from regard.serve.metrics import Metrics
 from regard.serve.models import Models
-from regard.text.languages import name
+from regard.text.protected.languages import name
 from regard.text.subwords import Subwords
 from regard.translate.load import load
 from regard.translate.translator import Options

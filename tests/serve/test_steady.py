@@ -5,14 +5,14 @@ import http.client
 import json
 import socket
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from tests.serve.running import Answer, Gated, Running, gated, running
 from tests.support.models import sentences
+from tests.support.waiting import until
 
 from regard.translate.load import load
 
@@ -21,15 +21,6 @@ LINES = sentences()
 
 def translate(served: Running, text: str | list[str]) -> Answer:
     return served.post("/translate", {"q": text, "source": "en", "target": "de"})
-
-
-def until(true: Callable[[], bool]) -> None:
-    """Wait for something that other threads do."""
-    for _ in range(3000):
-        if true():
-            return
-        time.sleep(0.01)
-    raise AssertionError("it never happened")
 
 
 def closed(port: int) -> bool:
@@ -191,7 +182,7 @@ def test_an_engine_that_fails(folders: dict[str, str], caplog: pytest.LogCapture
     model = folders["en-de"]
     with running(model) as served:
         translator = served.state.models.loaded(model).translator
-        engine, translator.engine = translator.engine, Broken(translator.engine)
+        engine, translator.engine = translator.engine, Broken(translator.engine)  # type: ignore[assignment]
         answer = translate(served, "A teacher.")
         assert (answer.status, answer.json) == (500, {"error": "Cannot translate text: the server failed"})
         until(lambda: "out of luck" in caplog.text)

@@ -32,11 +32,11 @@ train(Config.model_validate_json(sys.argv[1]), Prepared.open(Path(sys.argv[2])),
 
 
 def torchrun(
-    config: Config, digits: Path, out: Path, *, code: str = CODE, restarts: int = 0
+    config: Config, digits: Path, out: Path, *, code: str = CODE, restarts: int = 0, processes: int = 2
 ) -> subprocess.CompletedProcess[str]:
     script = out.parent / f"{out.name}.py"
     script.write_text(code)
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
     command += ["--max-restarts", str(restarts), str(script), config.model_dump_json(), str(digits), str(out)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)

@@ -133,9 +133,9 @@ def test_what_the_short_cuts_assume_of_unicode() -> None:
     ["\u0301\u0323" * 100_000, "a" + "\u0f73" * 200_000, "\uff9e\u0301" * 100_000, " \t\0" * 70_000, "가 " * 100_000],
 )
 def test_time_is_linear(text: str, form: Form) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     normalise(text, form)
-    assert time.perf_counter() - start < 1  # a quadratic sort of 200,000 takes minutes
+    assert time.process_time() - start < 20  # a quadratic sort of 200,000 takes minutes
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFKC"])

@@ -1,5 +1,6 @@
 """Two gloo processes do what one does with accumulation, and their checkpoints load in either."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -8,13 +9,15 @@ from tests.support.training import CODE, losses, torchrun, with_train
 from torch import nn
 
 from regard.config.run import Config
+from regard.config.train import TrainConfig
 from regard.data.batches import Step
 from regard.data.prepared import Prepared
-from regard.errors import UserError
+from regard.errors import Failed, UserError
 from regard.train import checkpoint
 from regard.train.distributed import World, gathered, join
-from regard.train.log import records
-from regard.train.loop import train
+from regard.train.interrupt import StopRequest
+from regard.train.log import Silence, records
+from regard.train.loop import _Run, train
 from regard.train.run import settle
 from regard.train.step import Objective, Trainer
 
@@ -65,7 +68,7 @@ class Stops(loop.Silence):
     assert "AssertionError" not in done.stderr
 
 
-@pytest.mark.parametrize("sharding", ["ddp", "fsdp"])
+@pytest.mark.parametrize("sharding", [pytest.param("ddp", marks=pytest.mark.slow), "fsdp"])
 def test_two_processes_equal_one_that_accumulates(
     fifty: Config, alone: Path, data: Prepared, digits: Path, tmp_path: Path, sharding: str
 ) -> None:
@@ -103,12 +106,28 @@ def test_two_processes_equal_one_that_computes_by_parts(
     assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "alone"), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_one_process_goes_on_as_two(fifty: Config, alone: Path, digits: Path, tmp_path: Path, data: Prepared) -> None:
     first = with_train(fifty, steps=25, accumulate=2)
     train(first, data, tmp_path / "run")
     done = torchrun(with_train(fifty, sharding="fsdp"), digits, tmp_path / "run")
     assert done.returncode == 0, done.stderr
     assert losses(tmp_path / "run")[-1] == pytest.approx(losses(alone)[-1], abs=1e-4)
+
+
+@pytest.mark.slow
+def test_three_processes_that_resume_end_with_the_same_bits(fifty: Config, digits: Path, tmp_path: Path) -> None:
+    """The sum of three gradients depends on their order, and so on where DDP puts them."""
+    short = with_train(fifty, steps=30, checkpoint_every=15)
+    for steps in (15, 30):
+        done = torchrun(with_train(short, steps=steps), digits, tmp_path / "twice", processes=3)
+        assert done.returncode == 0, done.stderr
+    done = torchrun(short, digits, tmp_path / "once", processes=3)
+    assert done.returncode == 0, done.stderr
+    twice, once = (
+        checkpoint.load(checkpoint.folder(tmp_path / name / "checkpoints", 30)) for name in ("twice", "once")
+    )
+    assert all(torch.equal(twice.weights[name], tensor) for name, tensor in once.weights.items())
 
 
 LOST = CODE.replace(
@@ -217,4 +236,53 @@ def test_more_processes_than_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
     monkeypatch.setenv("LOCAL_RANK", "1")
     with pytest.raises(UserError, match="process 2 of this machine finds 1 GPUs; ask for --nproc-per-node 1"), join():
+        pass
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sharding", ["ddp", "fsdp"])
+def test_gradients_are_exchanged_in_bf16_and_in_small_buckets(
+    fifty: Config, alone: Path, digits: Path, tmp_path: Path, sharding: str
+) -> None:
+    buckets = {"bucket_mb": 0.01} if sharding == "ddp" else {}
+    config = with_train(fifty, sharding=sharding, communication="bf16", update_batches=2, **buckets)
+    done = torchrun(config, digits, tmp_path / "two")
+    assert done.returncode == 0, done.stderr
+    assert losses(tmp_path / "two") == pytest.approx(losses(alone), abs=0.05)
+    assert losses(tmp_path / "two") != pytest.approx(losses(alone), abs=1e-5), "the gradients are rounded"
+
+
+def test_one_process_takes_all_batches_of_an_update(fifty: Config, alone: Path, data: Prepared, tmp_path: Path) -> None:
+    train(with_train(fifty, update_batches=2), data, tmp_path / "run")
+    assert losses(tmp_path / "run") == losses(alone)
+
+
+def test_an_update_that_can_t_be_shared_evenly(fifty: Config, data: Prepared, tmp_path: Path) -> None:
+    world = World(0, 2, torch.device("cpu"))
+    config = with_train(fifty, update_batches=3)
+    with pytest.raises(UserError, match="update_batches=3 can't be shared evenly by 2 processes; set it to a multiple"):
+        _Run(config, data, tmp_path, world, StopRequest(), None, Silence())
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"update_batches": 2, "accumulate": 2}, "update_batches replaces accumulate"),
+        ({"bucket_mb": 1.0, "sharding": "fsdp"}, "bucket_mb goes with sharding = 'ddp'"),
+        ({"wait_minutes": 0}, "greater than 0"),
+    ],
+)
+def test_settings_without_effect_are_rejected(settings: dict[str, object], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        TrainConfig.model_validate(settings)
+
+
+def test_processes_that_do_not_find_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    place = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    for name, value in place.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(Failed, match="did not find each other .*; check that the hosts reach each other"), join(0.01):
         pass

@@ -1,6 +1,7 @@
 """The model that is written is the best that was found, and is named with its own score."""
 
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,7 @@ def test_the_better_of_mean_best_and_last_by_bleu(
         return
     assert (record["final"], record["mean_of"], record["bleu"]) == (name, steps, max(scores))
     card = (out / "model" / "README.md").read_text(encoding="utf-8")
+    assert f"on {sum(map(len, data.train)):,} pairs.\n" in card
     assert f"On the validation set, this model: BLEU {max(scores):.4g}" in card
     if name == "best" and steps is not None:
         assert sha256(out / "model" / "model.safetensors") == weights_of(out, steps[0])
@@ -134,6 +136,28 @@ def test_candidates_are_different(config: Config, data: Prepared, tmp_path: Path
     assert candidates(out, settings, 8) == {"mean": [8, 12], "best": [8], "last": [12]}
     one = settings.model_copy(update={"train": settings.train.model_copy(update={"average_last": 1})})
     assert candidates(out, one, None) == {"last": [12]}
+
+
+def test_the_rate_has_fallen_when_time_is_up(
+    config: Config, data: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clock that advances by 50 ms at each look: a step takes 50 ms, and 60 steps or so are all that 3 s allow."""
+    ticks = count()
+    monkeypatch.setattr("regard.train.loop.perf_counter", lambda: 0.05 * next(ticks))
+    rates: list[float] = []
+
+    class Watch(Silence):
+        def step(self, number: int, update: Update) -> None:
+            rates.append(update.rate)
+
+    planned = {"steps": 100_000, "max_minutes": 0.05, "checkpoint_every": 10}
+    schedule = {"schedule": "cosine", "peak_rate": 0.01, "warmup": 1, "patience": None}
+    settings = settle(
+        config.model_copy(update={"train": config.train.model_copy(update={**planned, **schedule})}), data
+    )
+    train(settings, data, tmp_path / "run", observer=Watch())
+    assert 40 < len(rates) < 60 and rates[0] == pytest.approx(0.01) and rates == sorted(rates, reverse=True)
+    assert rates[-1] < 0.0001, "though a hundred thousand steps were planned"
 
 
 def test_time_is_up(config: Config, data: Prepared, tmp_path: Path) -> None:

@@ -27,6 +27,15 @@ def test_cosine_ends_at_zero() -> None:
     assert rate(35, config, 1) == pytest.approx(0.5 * (1 + math.cos(math.pi / 4)))
 
 
+def test_cosine_follows_the_clock_of_a_slow_run() -> None:
+    config = TrainConfig(schedule="cosine", peak_rate=1.0, warmup=10, steps=110)
+    assert rate(60, config, 1, time=0.4) == rate(60, config, 1), "in time: the steps count"
+    assert rate(35, config, 1, time=0.75) == pytest.approx(0.5 * (1 + math.cos(0.75 * math.pi)))
+    assert rate(35, config, 1, time=1.5) == pytest.approx(0.0)
+    assert rate(5, config, 1, time=0.9) == pytest.approx(0.5), "the warmup goes by steps"
+    assert rate(5, TrainConfig(), 512, time=0.9) == rate(5, TrainConfig(), 512)
+
+
 def test_constant_and_no_warmup() -> None:
     config = TrainConfig(schedule="constant", peak_rate=0.1, warmup=0)
     assert {rate(step, config, 1) for step in (1, 2, 1000)} == {0.1}

@@ -1,7 +1,10 @@
+from collections.abc import Sequence
+
 import pytest
 
 import regard
-from regard.engines.engine import Request
+from regard.engines.engine import Progress, Request, quiet
+from regard.search.hypothesis import Hypothesis
 from regard.terms.glossary import Glossary
 from regard.translate.translator import Options, Translator
 
@@ -54,11 +57,14 @@ def test_text_in_another_language_is_left_and_reported(en_de: Translator) -> Non
 def test_a_line_of_spans_alone_is_not_searched(en_de: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     search = en_de.engine.search
-    monkeypatch.setattr(
-        en_de.engine,
-        "search",
-        lambda sources, request, *rest: asked.append(len(sources)) or search(sources, request, *rest),
-    )
+
+    def counting(
+        sources: Sequence[Sequence[int]], request: Request, progress: Progress = quiet
+    ) -> list[list[Hypothesis]]:
+        asked.append(len(sources))
+        return search(sources, request, progress)
+
+    monkeypatch.setattr(en_de.engine, "search", counting)
     assert en_de.translate("https://example.org/a?b=1") == "https://example.org/a?b=1"
     assert sum(asked) == 0
     en_de.translate("Where is the station?")

@@ -90,12 +90,12 @@ UNITS = [" ", ".", ". ", ".)", "\"' ", "。", "。」", "a", "a.", "\n", "e\u030
 @pytest.mark.parametrize("unit", UNITS)
 def test_time_is_linear(unit: str) -> None:
     text = unit * (100_000 // len(unit))
-    start = time.perf_counter()
+    start = time.process_time()
     divided = split(text)
     for part in divided.parts[:1]:
         list(shorten(part, lambda piece: len(piece) < 500))
     assert divided.joined() == text
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 20  # seconds of the processor; the square would take minutes
 
 
 def test_marks_that_stand_apart_belong_to_the_sentence_before() -> None:

@@ -1,14 +1,17 @@
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.saving import save_built
 
 from regard.config.run import Config
+from regard.engines.torch_engine import TorchEngine
 from regard.errors import UserError
 from regard.memory.pair import Pair
 from regard.memory.store import Memory
 from regard.saved.folder import LoadedModel
+from regard.terms.annotation import annotated
 from regard.terms.glossary import Glossary, occurs
 from regard.translate.load import convert, load
 from regard.translate.translator import Options, Translator
@@ -108,3 +111,29 @@ def test_a_memory_answers(saved: LoadedModel, folder: Path, tmp_path: Path) -> N
     (near,) = own.window(["사과를 봅니다!"], options)
     assert near.sentences[0].fuzzy is not None
     assert near.sentences[0].fuzzy.percent == 87
+
+
+def test_a_model_trained_with_terms_reads_them_in_its_source(saved: LoadedModel) -> None:
+    """Sentences without terms stay; one that would become too long is searched as it is."""
+
+    class Watched(TorchEngine):
+        seen: list[list[int]] = []
+
+        def search(self, sources: Any, request: Any, progress: Any = None) -> Any:
+            self.seen += [list(source) for source in sources]
+            return super().search(sources, request)
+
+    shown = Translator(replace(saved, terminology=True), Watched(saved.model))
+    glossary = Glossary.of(TERMS)
+    shown.translate(TEXTS, Options(glossary=glossary))
+    first = [text for text in TEXTS if text]
+    encoded = dict(zip(first, shown.source_subwords.encode(first), strict=True))
+    term = annotated(
+        encoded[TEXTS[0]], shown.source_subwords, glossary, "NFC", lambda term: {"woman": "Weib"}.get(term.source)
+    )
+    assert term in Watched.seen and encoded[TEXTS[0]] not in Watched.seen
+    assert encoded[TEXTS[2]] in Watched.seen
+    Watched.seen.clear()
+    shown.most_tokens = len(encoded[TEXTS[0]])
+    shown.translate(TEXTS[0], Options(glossary=glossary))
+    assert encoded[TEXTS[0]] == Watched.seen[0]

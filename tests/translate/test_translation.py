@@ -1,5 +1,10 @@
 """A translation as a whole: its options, its score and its alignment, put together from those of its sentences."""
 
+import math
+from dataclasses import replace
+
+import pytest
+
 from regard.search.hypothesis import Hypothesis
 from regard.translate.translation import Output, Sentence, Translation
 from regard.translate.words import Pairs
@@ -50,3 +55,24 @@ def test_there_is_no_alignment_where_words_are_not_what_spaces_divide() -> None:
     assert Translation("好。好。", "", (joined, joined)).pairs is None, "one word by spaces, but two sentences"
     divided = Sentence("好 吗", ("▁好吗",), (output("Good?", alignment=((0, 0),)),), "")
     assert Translation("好 吗", "", (divided,)).pairs is None, "one word by tokens, two by spaces"
+
+
+def scored(text: str, pieces: str, *probabilities: float) -> Output:
+    """An output of these pieces, with the probability of each and of EOS."""
+    tokens, scores = tuple(pieces.split()), tuple(map(math.log, probabilities))
+    return Output(text, tokens, Hypothesis(tuple(range(len(tokens))), 0.0, sum(scores), scores), None)
+
+
+def test_a_word_is_weak_by_its_least_probable_token() -> None:
+    """Numbered through all sentences; what was not translated has no weak words, nor has what follows the last."""
+    first = sentence("A house 🙂.", scored("Ein 집이 🙂.", "▁Ein ▁집 이 ▁🙂 .", 0.9, 0.2, 0.1, 0.31, 0.9, 0.01))
+    untouched, last = sentence("※ ※"), sentence("Yes.", scored("Ja.", "▁J a.", 0.9, 0.29, 0.9), after="")
+    whole = Translation("A house 🙂. ※ ※ Yes.", "", (first, untouched, last))
+    assert whole.weak_words == pytest.approx({1: 0.1, 5: 0.29})
+    kept = replace(first, kept=True)
+    assert Translation("A house 🙂. Yes.", "", (kept, last)).weak_words == pytest.approx({3: 0.29})
+    assert Translation("Yes.", "", (sentence("Yes.", output("Ja.")),)).weak_words == {}, "without scores"
+    joined = sentence("好。", scored("是。", "是 。", 0.1, 0.9, 0.9), after="")
+    assert Translation("好。好。", "", (joined, joined)).weak_words == {}, "one word by spaces, but two sentences"
+    divided = sentence("好 吗", scored("Is it", "Isit", 0.1, 0.9), after="")
+    assert Translation("好 吗", "", (divided,)).weak_words == {}, "one word by tokens, two by spaces"

@@ -212,6 +212,36 @@ def test_languages_are_told_by_tags(saved: LoadedModel) -> None:
     assert asked(echo)[-1][0] == tagged.tag("<2ko>")
 
 
+def test_speech_levels_are_told_by_tags(saved: LoadedModel) -> None:
+    tags = ("<2en>", "<2ko>", "<2ko:formal>", "<2ko:polite>", "<2ko:plain>", "<bt>")
+    tagged = Subwords.train(sentences(), 400, tags=tags)
+    echo = Translator(
+        LoadedModel(
+            saved.config, saved.decode, ("en", "ko"), "NFC", {"subwords.model": tagged.content}, model=saved.model
+        ),
+        Echo(),
+    )
+    assert echo.directions == [("en", "ko"), ("ko", "en")], "levels are no languages"
+    assert (echo.levels(), echo.levels("en")) == (["formal", "polite", "plain"], [])
+    for formality, tag in (("more", "formal"), ("less", "plain"), ("polite", "polite"), (None, None)):
+        echo.translate("The man.", Options(formality=formality))
+        assert asked(echo)[-1][0] == tagged.tag(f"<2ko:{tag}>" if tag else "<2ko>")
+    echo.translate("The man.", Options(target="<2ko:polite>"))
+    assert asked(echo)[-1][0] == tagged.tag("<2ko:polite>")
+    assert echo.tag("<2ko><bt>") == [tagged.tag("<2ko>"), tagged.tag("<bt>")]
+    with pytest.raises(UserError, match=r"not trained with the formality 'more' into en; leave the formality out"):
+        echo.translate("x", Options(target="en", formality="more"))
+    with pytest.raises(UserError, match=r"'rude' into ko; it has formal, polite, plain"):
+        echo.translate("x", Options(formality="rude"))
+
+
+def test_a_tag_that_is_no_language_needs_no_choice(saved: LoadedModel) -> None:
+    tagged = Subwords.train(sentences(), 400, tags=("<bt>",))
+    facts = (saved.config, saved.decode, ("en", "de"), "NFC", {"subwords.model": tagged.content})
+    echo = Translator(LoadedModel(*facts, model=saved.model), Echo())  # type: ignore[arg-type]
+    assert echo.tag(None) == echo.tag("de") == [] and echo.directions == [("en", "de")]
+
+
 def test_saved_models_and_ensembles(saved: LoadedModel, translator: Translator, tmp_path: Path) -> None:
     config = Config(model=saved.config, decode=saved.decode)
     save_built(tmp_path / "one", saved.model, config, saved.subwords, languages=saved.languages)

@@ -35,6 +35,7 @@ def evaluate(
     beam: Annotated[int | None, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = None,
     alpha: Annotated[float | None, typer.Option(help="Exponent of the length penalty.")] = None,
     penalty: Annotated[Literal["paper", "average"] | None, typer.Option(help="Kind of length penalty.")] = None,
+    beta: Annotated[float | None, typer.Option(help="Weight of the coverage penalty; 0 is none.")] = None,
     target: Annotated[str | None, typer.Option("--to", metavar="CODE", help="Language, of a model of several.")] = None,
     no_split: Annotated[bool, typer.Option("--no-split", help="Translate lines whole, not by sentence.")] = False,
     glossary: Annotated[
@@ -67,6 +68,8 @@ def evaluate(
     if gold is not None or parses is not None:
         if gold is None or (parses is None) == (not model):
             raise UserError("--gold, the right trees, goes with either --parses or --model; name what is measured")
+        of_search = {} if parses is None else {"beam": beam, "alpha": alpha}
+        _reject_unused({"penalty": penalty, "beta": beta, **of_search}, "with --gold")
         if parses is not None:
             _measure_parses(gold, parses, as_json)
             return
@@ -83,8 +86,15 @@ def evaluate(
         raise UserError("--reference is missing; name the file of right translations")
     if (hypothesis is None) == (not model):
         raise UserError("give either --model with --source, or --hypothesis; one of them is what is measured")
-    if hypothesis is not None and glossary is not None:
-        raise UserError("--glossary is for translations that are made; leave it out, or give --model")
+    if hypothesis is not None:
+        searched: dict[str, object] = {
+            "beam": beam,
+            "alpha": alpha,
+            "penalty": penalty,
+            "beta": beta,
+            "glossary": glossary,
+        }
+        _reject_unused(searched, "with --hypothesis, which is translated already")
     if model and source is None:
         raise UserError("--source is missing; name the file to translate")
     metric(tokens)  # report a user's mistake before any work
@@ -102,7 +112,13 @@ def evaluate(
     else:
         assert model and sources is not None
         options = Options(
-            beam=beam, alpha=alpha, penalty=penalty, target=target, split=not no_split, batch_tokens=batch_tokens
+            beam=beam,
+            alpha=alpha,
+            penalty=penalty,
+            beta=beta,
+            target=target,
+            split=not no_split,
+            batch_tokens=batch_tokens,
         )
         done = _translated(model, engine, device, sources, right, options, others, tokens, glossary)
         _keep(done.translations, out)
@@ -156,6 +172,15 @@ def _measure_parses(gold: str, parses: str, as_json: bool) -> None:
     counted = list(sentences)
     each = [{name: getattr(one, name) for name in one._fields if name != "length"} for one in counted]
     typer.echo(json.dumps({"sentences": each, "summary": summary(counted)}))
+
+
+def _reject_unused(options: dict[str, object], where: str) -> None:
+    """Reject options of a search that does not take place."""
+    from regard.errors import UserError
+
+    for name, value in options.items():
+        if value is not None:
+            raise UserError(f"--{name} has no effect {where}; leave it out, or give --model and --source")
 
 
 def _measure_parser(

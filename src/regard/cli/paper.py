@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from regard.paper.table3.plan import Table3
     from regard.train.log import Observer
 
-Data = Annotated[Path, typer.Option(metavar="DIR", help="The folder that `regard prepare` made.")]
-Out = Annotated[Path, typer.Option(metavar="DIR", help="The folder of the runs and the table; what is there goes on.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Start over; the runs that are asked for are removed.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
@@ -113,11 +112,13 @@ def _run_table2(
     as_json: bool,
 ) -> None:
     from regard.data.prepared import Prepared
+    from regard.paper.drawing import check_picture
     from regard.paper.experiment import read_experiment, sample_of
     from regard.paper.systems.plan import Table2
     from regard.paper.systems.report import as_markdown, write_table2
     from regard.paper.systems.run import Bench, run_table2
 
+    check_picture(out / "table2-time.svg")
     prepared = Prepared.open(data)
     bench = Bench(read_experiment(Table2, "table2", plan), prepared, out, sample_of(prepared, test), _watch, _warn)
     outcomes = run_table2(bench, _names(systems), fresh=fresh)
@@ -127,10 +128,12 @@ def _run_table2(
 
 @app.command("table3")
 def table3(
-    data: Data,
-    out: Out,
     file: Annotated[
         Path | None, typer.Argument(metavar="[TABLE.toml]", help="Other rows, scales and findings.")
+    ] = None,
+    data: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder that `regard prepare` made.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The folder of the runs and the table; what is there goes on.")
     ] = None,
     scale: Annotated[
         str, typer.Option(help="How large all rows are: small for two cores, full as in the paper.")
@@ -143,6 +146,13 @@ def table3(
         tuple[str, str] | None,
         typer.Option(metavar="SOURCE REFERENCE", help="Measure on these two files and the validation set together."),
     ] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Train nothing: judge the figures in this folder, one ROW-seedN.json a run."),
+    ] = None,
+    simulate: Annotated[
+        bool, typer.Option("--simulate", help="Train nothing: test the rule on simulated rows without a difference.")
+    ] = False,
     fresh: Fresh = False,
     as_json: Json = False,
 ) -> None:
@@ -150,22 +160,65 @@ def table3(
 
     regard paper table3 --scale small --data data/m30k --out runs/table3
 
+    regard paper table3 --results experiments/results/table3
+
+    regard paper table3 --simulate
+
     Stopped or killed? The same command goes on. Rows that are done are not done again.
     """
-    from regard.data.prepared import Prepared
-    from regard.paper.drawing import check_picture
-    from regard.paper.experiment import read_experiment, sample_of
-    from regard.paper.table3.plan import Table3, run_table3
+    from regard.errors import UserError
+    from regard.paper.experiment import read_experiment
+    from regard.paper.table3.plan import Table3, report_table3
     from regard.paper.table3.report import as_markdown
 
+    training = {"--rows": rows, "--seeds": seeds, "--test": test, "--data": data, "--fresh": fresh or None}
+    if simulate or results is not None:
+        way = "--simulate" if simulate else "--results"
+        beside = {**training, "--out": out, **({"--results": results} if simulate else {})}
+        if given := [name for name, value in beside.items() if value is not None]:
+            raise UserError(f"{way} trains nothing, and {given[0]} is for training; leave one of them out")
+    experiment = read_experiment(Table3, "table3", file)
+    if simulate:
+        _simulate(experiment, as_json=as_json)
+        return
+    if results is not None:
+        report = report_table3(experiment, scale, results)
+    elif data is None or out is None:
+        raise UserError("give --data and --out to train, --results to judge finished runs, or --simulate")
+    else:
+        report = _run_table3(experiment, scale, data, out, rows, seeds, test, fresh=fresh)
+    typer.echo(json.dumps(report) if as_json else as_markdown(report), nl=as_json)
+
+
+def _run_table3(
+    experiment: "Table3",
+    scale: str,
+    data: Path,
+    out: Path,
+    rows: str | None,
+    seeds: str | None,
+    test: tuple[str, str] | None,
+    *,
+    fresh: bool,
+) -> dict[str, Any]:
+    from regard.data.prepared import Prepared
+    from regard.paper.drawing import check_picture
+    from regard.paper.experiment import sample_of
+    from regard.paper.table3.plan import run_table3
+
     check_picture(out / "table3.svg")
-    wanted = _seeds(seeds)
-    experiment, prepared = read_experiment(Table3, "table3", file), Prepared.open(data)
+    wanted, prepared = _seeds(seeds), Prepared.open(data)
     sample = sample_of(prepared, test, together=True)
-    report = run_table3(
+    return run_table3(
         experiment, scale, prepared, out, sample, _watch, _warn, rows=_names(rows), seeds=wanted, fresh=fresh
     )
-    typer.echo(json.dumps(report) if as_json else as_markdown(report), nl=as_json)
+
+
+def _simulate(experiment: "Table3", *, as_json: bool) -> None:
+    from regard.paper.table3.simulation import as_markdown, cases, report, simulate
+
+    found = report([simulate(case) for case in cases(experiment.rows, experiment.seeds, experiment.base_seeds)])
+    typer.echo(json.dumps(found) if as_json else as_markdown(found))
 
 
 @app.command("table4")
@@ -237,39 +290,15 @@ def _run_table4(
     typer.echo(json.dumps(report) if as_json else as_markdown(report), nl=as_json)
 
 
-@app.command("lineage")
-def lineage(
-    data: Data,
-    out: Out,
-    file: Annotated[Path | None, typer.Argument(metavar="[LINEAGE.toml]", help="Other models to compare.")] = None,
-    test: Annotated[
-        tuple[str, str] | None,
-        typer.Option(metavar="SOURCE REFERENCE", help="Measure on these two files, not on the validation set."),
-    ] = None,
-    models: Annotated[
-        str | None, typer.Option(metavar="lstm,gru", help="Train only these, beside the first; report on all.")
-    ] = None,
-    fresh: Fresh = False,
-    as_json: Json = False,
-) -> None:
-    """Train the models before the Transformer beside it: as large, for the same steps, and for the same time.
+@app.command("lineage", hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def lineage() -> None:
+    """Name the command that took its place."""
+    from regard.errors import UserError
 
-    regard paper lineage --data data/m30k --out runs/lineage --test test.en test.de
-
-    Stopped or killed? The same command goes on. Models that are done are not done again.
-    """
-    from regard.data.prepared import Prepared
-    from regard.paper.drawing import check_picture
-    from regard.paper.experiment import read_experiment, sample_of
-    from regard.paper.lineage import Lineage, run_lineage
-    from regard.paper.lineage_report import as_markdown, write_lineage
-
-    check_picture(out / "lineage-time.svg")
-    experiment, prepared = read_experiment(Lineage, "lineage", file), Prepared.open(data)
-    sample = sample_of(prepared, test)
-    outcomes = run_lineage(experiment, _names(models), prepared, out, sample, _watch, _warn, fresh=fresh)
-    report = write_lineage(out, outcomes)
-    typer.echo(json.dumps(report) if as_json else as_markdown(outcomes), nl=as_json)
+    raise UserError(
+        "the models before the Transformer are systems of Table 2 now; run `regard paper table2 --run --data DIR "
+        "--out DIR`, with --systems rnn,lstm,lstm-attention for some of them"
+    )
 
 
 @app.command("figures")

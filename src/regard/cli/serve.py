@@ -66,7 +66,7 @@ def serve(
     from regard.config.checked import check
     from regard.config.presets import settings
     from regard.serve.limits.keys import read_keys
-    from regard.serve.run import bound
+    from regard.serve.run import bound, reload_on_hangup
     from regard.serve.run import serve as run
     from regard.serve.settings import Settings
     from regard.serve.state import AppState
@@ -79,6 +79,7 @@ def serve(
         held = None if keys is None else read_keys(keys)
         state = AppState(model, limits, held, memory=memory, glossaries=glossary or ())
         directions = ", ".join(map("-".join, state.models.steps))
+        reload_on_hangup(state)  # before anybody can know that there is a server
         sys.stderr.write(f"regard: serving {directions} on http://{shown}:{listener.getsockname()[1]}/\n")
         run(state, listener, host)
 

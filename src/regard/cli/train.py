@@ -119,7 +119,10 @@ def _check_options(
             raise UserError(f"{option} goes with --train, which names pairs of texts; for prepared data leave it out")
     for option, value in (("a run file", file), ("--data", data), ("--from", start)):
         if pairs and value is not None:
-            raise UserError(f"--train prepares pairs and starts a new model, so {option} has no place beside it")
+            languages = "; the languages are --from-language and --to-language" if option == "--from" else ""
+            raise UserError(
+                f"--train prepares pairs and starts a new model, so {option} has no place beside it{languages}"
+            )
 
 
 def _place(out: Path | None) -> Path:

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -65,6 +65,7 @@ def translate(
     beam: Annotated[int | None, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = None,
     alpha: Annotated[float | None, typer.Option(help="Exponent of the length penalty.")] = None,
     penalty: Annotated[Literal["paper", "average"] | None, typer.Option(help="Kind of length penalty.")] = None,
+    beta: Annotated[float | None, typer.Option(help="Weight of the coverage penalty; 0 is none.")] = None,
     extra_length: Annotated[int | None, typer.Option(help="Tokens an output may have more than its source.")] = None,
     n_best: Annotated[
         int | None, typer.Option(min=1, help="Print so many translations of each line: id ||| text ||| score.")
@@ -75,6 +76,13 @@ def translate(
     alignment: Annotated[bool, typer.Option("--alignment", help="In jsonl: which word came from which.")] = False,
     target: Annotated[str | None, typer.Option("--to", metavar="CODE", help="Language, of a model of several.")] = None,
     source: Annotated[str | None, typer.Option("--from", metavar="CODE", help="Language of the input.")] = None,
+    formality: Annotated[
+        str | None,
+        typer.Option(metavar="LEVEL", help="Speech level, of a model that has them: more, less, or one by its name."),
+    ] = None,
+    tag: Annotated[
+        str | None, typer.Option(metavar="TAG", help="A tag of the model, such as '<2ko:polite>', instead of --to.")
+    ] = None,
     no_split: Annotated[bool, typer.Option("--no-split", help="Translate lines whole, not by sentence.")] = False,
     ban: Annotated[
         list[str] | None, typer.Option(metavar="WORD", help="A word that may not occur, nor begin another.")
@@ -103,6 +111,18 @@ def translate(
     top_p: Annotated[float, typer.Option(help="When drawing: only from the likeliest that hold so much.")] = 1.0,
     seed: Annotated[int, typer.Option(min=0, help="When drawing.")] = 0,
     batch_tokens: Annotated[int | None, typer.Option(min=1, help="Source tokens computed at once.")] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Translate the files of a pattern on a Ray cluster; local starts one."),
+    ] = None,
+    column: Annotated[
+        str | None, typer.Option(help="With --cluster: the column of TSV (a number), JSON lines or Parquet (a name).")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="With --cluster: processes. [default: one a core, or one a GPU]")
+    ] = None,
+    cores: Annotated[int | None, typer.Option(min=1, help="With --cluster: threads of a worker. [default: 1]")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="With --cluster: print figures as JSON.")] = False,
 ) -> None:
     """Translate lines, or a file with structure: office documents, books, pages, catalogues of messages, subtitles.
 
@@ -110,10 +130,13 @@ def translate(
 
     regard translate --model runs/x/model page.html --out page.de.html
 
+    regard translate --cluster local 'corpus/*.txt.zst' --out out/
+
     What is not said is as the model's own settings are. A line in is a line out; a blank one stays blank. A file keeps
     its tags, times, code and placeholders, and is written beside itself, as page.de.html, or where --out says. The
     formats are .docx .pptx .xlsx .odt .odp .ods .epub .html .md .txt .xliff .tmx .po .json .yaml .properties .strings
-    .xml (Android) .resx .srt .vtt.
+    .xml (Android) .resx .srt .vtt. On a cluster a file becomes a file of the same name, of plain or compressed text,
+    TSV, JSON lines or Parquet; run again, it translates what is missing.
     """
     from regard.cli.terminal.knowledge import informed
     from regard.cli.terminal.progress import sentences_done
@@ -122,16 +145,23 @@ def translate(
     from regard.translate.load import load
     from regard.translate.translator import Options
 
-    if lines and (text is None or not Path(text).is_file()):
+    if tag is not None and (target or source or formality):
+        raise UserError("--tag says all that --to, --from and --formality do; leave them out")
+    bulk = {"column": column, "workers": workers, "cores": cores, "json": as_json}
+    lines_only = {"n-best": n_best, "alignment": alignment, "format": format_ != "text", "memory": memory}
+    _check_cluster(cluster, bulk, {**lines_only, "bilingual": bilingual, "report": report})
+    if lines and (text is None or cluster is not None or not Path(text).is_file()):
         raise UserError("--lines is for a file that is read as lines; name one, or leave it out")
-    document = None if lines else _document(text)
-    _check_output(document, out, format_, n_best, alignment=alignment)
+    document = None if lines or cluster is not None else _document(text)
+    if cluster is None:
+        _check_output(document, out, format_, n_best, alignment=alignment)
     if document is None and (bilingual or report is not None):
         raise UserError("--bilingual and --report are for a file with structure, such as report.docx; name one")
     options = Options(
         beam=beam,
         alpha=alpha,
         penalty=penalty,
+        beta=beta,
         extra_length=extra_length,
         n_best=n_best or 1,
         sampling=_sampling(sample, temperature, top_k, top_p, seed),
@@ -145,22 +175,46 @@ def translate(
         protect=protect,
         localise_numbers=localise_numbers,
         force=force,
+        formality=formality,
         alignment=alignment,
         token_scores=format_ == "jsonl" or n_best is not None,
         fuzzy=memory is not None and format_ == "jsonl",
         batch_tokens=batch_tokens,
     )
-    translator = load(*(model or _bundled()), engine=engine, device=device, compile=compile_)
-    options = replace(options, target=_target(translator, source, target))
+    models = model or _bundled()
+    translator = load(*models, engine=engine, device="cpu" if cluster else device, compile=compile_)
+    options = replace(options, target=tag or _target(translator, source, target))
     if source is not None and options.target is not None:
         options = replace(options, languages=(source, options.target))
     options = informed(translator, options, glossary, memory)
+    translator.tag(options.target, options.formality)
     translator.request(options)  # report a user's mistake before reading input
+    if cluster is not None:
+        from regard.cli.translate_cluster import translate_cluster
+
+        translate_cluster(
+            text, out, models, options, as_json=as_json, cluster=cluster, engine=engine, device=device,
+            compile=compile_, column=column, workers=workers, cores=cores or 1, force=force,
+        )  # fmt: skip
+        return
     if document is not None:
         translate_document(translator, document, options, out, force=force, bilingual=bilingual, report=report)
         return
     with sentences_done() as progress:
         _translate_lines(translator, text, options, _shown(format_, n_best), progress)
+
+
+def _check_cluster(cluster: str | None, bulk: Mapping[str, object], others: Mapping[str, object]) -> None:
+    """Reject options that have no effect with, or without, a cluster."""
+    from regard.errors import UserError
+
+    for name, value in (bulk if cluster is None else others).items():
+        if value not in (None, False):
+            raise UserError(
+                f"--{name} is for many files on a cluster; add --cluster local, or leave it out"
+                if cluster is None
+                else f"--{name} has no place beside --cluster, which writes one translation of each row; leave it out"
+            )
 
 
 def _bundled() -> list[Path]:

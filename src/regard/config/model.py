@@ -95,9 +95,10 @@ class _Transformer(_Model):
     heads: Annotated[int, Field(ge=1, le=1024)] = 8
     """Number of attention heads (the paper's h)."""
     d_k: Size = 64
-    """Size of each head's queries and keys; d_model / heads if not given."""
+    """Size of each head's queries and keys, whose products are divided by its square root (equation 1); d_model / heads
+    if not given."""
     d_v: Size = 64
-    """Size of each head's values; d_model / heads if not given."""
+    """Size of each head's values, and so of its output (section 3.2.2); d_model / heads if not given."""
     attention_dropout: Rate = 0.0
     """Dropout rate on the weights of every softmax attention. 0 in the paper's translation models; its parsers had some
     (section 6.3). The encoder layers of a Performer or S4D have no such weights; there it applies to the decoder
@@ -159,9 +160,9 @@ class TransformerConfig(_Transformer, _Mixture):
     """The Transformer. Sizes have the paper's symbols; each option names its source."""
 
     mixing: Literal["attention"] = "attention"
-    """How the encoder mixes positions. attention: the paper's, in O(n²). longformer: a sliding window and global tokens
-    (Beltagy et al., 2020). linformer: keys and values of low rank (Wang et al., 2020). performer: random features
-    (Choromanski et al., 2021). state-space: S4D (Gu et al., 2022). The decoder always has attention."""
+    """The mixing of positions in the encoder. attention: the paper's, in O(n²). longformer: a sliding window and global
+    tokens (Beltagy et al., 2020). linformer: keys and values of low rank (Wang et al., 2020). performer: random
+    features (Choromanski et al., 2021). state-space: S4D (Gu et al., 2022). The decoder always has attention."""
     neighbours: Annotated[int, Field(ge=0, le=1 << 20)] = 0
     """Restrict self-attention to a neighbourhood of this size around each position (section 4); 0: unrestricted."""
 
@@ -240,8 +241,8 @@ class RecurrentConfig(_Model):
     cell: Literal["rnn", "lstm", "gru"] = "lstm"
     """Cell of a recurrent model. rnn: Elman, 1990. lstm: Hochreiter and Schmidhuber, 1997. gru: Cho et al., 2014."""
     attention: Literal["none", "dot", "additive"] = "dot"
-    """How a recurrent decoder reads the source. none: as one vector (Sutskever et al., 2014). dot, additive: at every
-    position, weighted by s · h (Luong et al., 2015) or by v · tanh(W s + U h) (Bahdanau et al., 2015)."""
+    """The way a recurrent decoder reads the source. none: as one vector (Sutskever et al., 2014). dot, additive: at
+    every position, weighted by s · h (Luong et al., 2015) or by v · tanh(W s + U h) (Bahdanau et al., 2015)."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -13,7 +13,7 @@ class Config(Frozen):
     data: str | None = None
     """Folder made by `regard prepare`."""
     task: Task = "translation"
-    """What the model learns to do; `regard train` sets it from the data."""
+    """The task that the model learns; `regard train` sets it from the data."""
     start: str | None = None
     """The model to fine-tune, by the name of its folder and its checksum; `regard train --from` sets it."""
     model: ModelConfig = TransformerConfig()

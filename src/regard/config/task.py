@@ -1,5 +1,5 @@
-"""What a model does with a text."""
+"""The tasks of a model: translation and parsing."""
 
 from typing import Literal
 
-Task = Literal["translation", "parsing"]
+Task = Literal["translation", "parsing", "denoise"]

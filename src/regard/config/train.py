@@ -8,7 +8,7 @@ from regard.config.checked import Count, Frozen, Rate
 
 
 class TrainConfig(Frozen):
-    """How a model is trained (section 5)."""
+    """Settings of training (section 5)."""
 
     steps: Count = 100_000
     """Number of updates of the weights."""
@@ -16,8 +16,14 @@ class TrainConfig(Frozen):
     """Seed of the initial weights, of the order of batches and of dropout."""
     batch_tokens: Count = 25_000
     """Number of source tokens and of target tokens in a batch, at most, padding included."""
+    subword_sampling: Annotated[float, Field(gt=0, le=10)] | None = None
+    """Segment every text into subwords anew each time it is trained on: BPE leaves out each merge with this
+    probability, such as 0.1 (BPE dropout); unigram draws a segmentation with probability P(x)^α, and this is α."""
     accumulate: Count = 1
     """Number of batches in one update: 8 on one process equal one batch on each of 8 processes."""
+    update_batches: Count | None = None
+    """Number of batches in one update over all processes, which share them evenly. The updates then stay the same when
+    the number of hosts changes. It replaces `accumulate`."""
     objective: Literal["likelihood", "reward"] = "likelihood"
     """likelihood: of the references (the paper). reward: the expected GLEU of the model's own samples, mixed with the
     likelihood (Wu et al., 2016), to refine a model that likelihood has trained."""
@@ -25,6 +31,9 @@ class TrainConfig(Frozen):
     """Number of samples of each sentence whose mean reward is the baseline, for the objective `reward`."""
     likelihood_weight: Annotated[float, Field(ge=0.0, le=1000.0)] = 0.017
     """Weight of the likelihood in the objective `reward` (Wu et al.'s α)."""
+    terminology: str | None = None
+    """A glossary's file. Pairs that use its terms are trained on twice: as they are, and with the target terms written
+    beside the source terms (Dinu et al., 2019). The model then uses, and inflects, the terms of any glossary."""
     label_smoothing: Rate = 0.1
     """ε_ls of section 5.4."""
     beta1: Rate = 0.9
@@ -35,7 +44,8 @@ class TrainConfig(Frozen):
     """Adam's ε (section 5.3)."""
     schedule: Literal["paper", "inverse-sqrt", "cosine", "constant"] = "paper"
     """paper: equation 3. The others rise linearly to peak_rate over the warmup; then inverse-sqrt falls as
-    1/sqrt(step), cosine falls as a half cosine to 0 at the last step, constant stays."""
+    1/sqrt(step), cosine falls as a half cosine to 0 at the last step (at max_minutes, if that comes first), constant
+    stays."""
     warmup: Annotated[int, Field(ge=0)] = 4000
     """Number of steps over which the learning rate rises (section 5.3)."""
     peak_rate: Annotated[float, Field(gt=0)] | None = None
@@ -53,7 +63,7 @@ class TrainConfig(Frozen):
     bleu: bool = False
     """Translate the validation set at every validation, and log BLEU as `regard evaluate` computes it."""
     best: Literal["loss", "bleu"] = "loss"
-    """How the best checkpoint is chosen: the lowest loss (without smoothing) or the highest BLEU on the validation
+    """The measure of the best checkpoint: the lowest loss (without smoothing) or the highest BLEU on the validation
     set."""
     final: Literal["auto", "mean", "best", "last"] = "auto"
     """The model that is written at the end: the mean of the last checkpoints (section 6.1), the best checkpoint or the
@@ -76,9 +86,16 @@ class TrainConfig(Frozen):
     compile: bool = False
     """Compile the model with torch.compile first; needs a compiler, and pays off on GPUs."""
     sharding: Literal["ddp", "fsdp"] = "ddp"
-    """How several processes train one model. ddp: each has the whole model. fsdp: weights, gradients and Adam's moments
-    are sharded among them (FSDP2); only to translate at a validation, or to validate a moving average, does each
-    process need memory for all weights."""
+    """The way several processes train one model. ddp: each has the whole model. fsdp: weights, gradients and Adam's
+    moments are sharded among them (FSDP2); only to translate at a validation, or to validate a moving average, does
+    each process need memory for all weights."""
+    communication: Literal["float32", "bf16"] = "float32"
+    """The precision in which processes exchange gradients. bf16 halves the bytes on the network, and rounds."""
+    bucket_mb: Annotated[float, Field(gt=0)] | None = None
+    """MiB of gradients that ddp sends at once, while the rest is computed; by default 25, and first 1."""
+    wait_minutes: Annotated[float, Field(gt=0, le=60 * 24 * 7)] = 120.0
+    """Minutes that a process waits for the others before it considers them lost and ends. The others wait while the
+    first one validates, translates and saves, so it must be longer than that takes."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -87,6 +104,10 @@ class TrainConfig(Frozen):
         for name in ("samples", "likelihood_weight"):
             if self.objective != "reward" and getattr(self, name) != type(self).model_fields[name].default:
                 raise ValueError(f"{name} goes with objective = 'reward'; leave it out, or set that as well")
+        if self.update_batches is not None and self.accumulate != 1:
+            raise ValueError("update_batches replaces accumulate; leave out one of the two")
+        if self.bucket_mb is not None and self.sharding == "fsdp":
+            raise ValueError("bucket_mb goes with sharding = 'ddp'; fsdp sends the gradients of one layer at once")
         if self.best == "bleu" and not self.bleu:
             raise ValueError("best = 'bleu' needs BLEU to be computed; set bleu = true as well")
         return self

@@ -53,13 +53,16 @@ class Lines:
     that.
     """
 
-    def __init__(self, name: str, *, skip_invalid: bool = False, skippable: bool = False) -> None:
+    def __init__(
+        self, name: str, *, skip_invalid: bool = False, skippable: bool = False, file: BufferedReader | None = None
+    ) -> None:
+        """Open a file by its name, or take one that is open already; the name is then for messages."""
         self.name = name
         self.count = 0
         """Lines yielded so far."""
         self.broken: str | None = None
         self._skip_invalid, self._skippable = skip_invalid, skippable
-        self._file = _open(name)
+        self._file = _open(name) if file is None else file
         try:
             self._stream, self._kind = _decompressed(self._file, name)
         except BaseException:

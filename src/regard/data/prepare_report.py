@@ -57,7 +57,7 @@ class Timings(Frozen):
 
 
 class PrepareReport(Frozen):
-    """What was read, kept, dropped and written."""
+    """The numbers of pairs read, kept, dropped and written."""
 
     source_vocabulary: int
     target_vocabulary: int

@@ -75,7 +75,7 @@ class Split:
 
     def __init__(self, directory: Path, description: SplitDescription, ids: Literal["uint16", "uint32"]) -> None:
         self.weight = description.weight
-        """How often an epoch traverses it."""
+        """The number of times that an epoch traverses it."""
         self._shards = [_MappedShard(directory, shard, ids) for shard in description.shards]
         self._starts = np.cumsum([0, *(shard.pairs for shard in description.shards)])
         self._first = self._starts.tolist()

@@ -42,7 +42,7 @@ class ParsedChunk(NamedTuple):
 
 
 class _Bad(NamedTuple):
-    """Why a line is invalid: the reason it is counted under, and the text of its message."""
+    """The reason why a line is invalid: the name it is counted under, and the text of its message."""
 
     reason: str
     sentence: str

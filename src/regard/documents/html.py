@@ -66,7 +66,7 @@ class _Token:
     name: str = ""
     attributes: str = ""
     empty: bool = False
-    """Whether it is <x/> in XML, which has no content."""
+    """True if it is <x/> in XML, which has no content."""
 
 
 def pieces(

@@ -32,11 +32,11 @@ class Mark:
     start: int
     end: int
     spaces: tuple[bool, bool] = (False, False)
-    """Whether there was a space before it, and one after."""
+    """True if there was a space before it, and one after."""
     leading: bool = False
-    """Whether it is at the beginning of a word, like the first of %s/%s, and not at the end of one."""
+    """True if it is at the beginning of a word, like the first of %s/%s, and not at the end of one."""
     optional: bool = False
-    """Whether it is formatting, which may be left out where its words are unknown."""
+    """True if it is formatting, which may be left out where its words are unknown."""
 
     @property
     def at(self) -> int:

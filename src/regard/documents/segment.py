@@ -32,7 +32,7 @@ class Item:
     name: str = ""
     """The name that an opening mark shares with its closing one."""
     optional: bool = False
-    """Whether the mark is left out where its words are unknown."""
+    """True if the mark is left out where its words are unknown."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Translated:
     pairs: Pairs | None = None
     """Aligned words as (source, target) numbers from 0 of what str.split gives; None if unknown."""
     remarks: tuple[str, ...] = ()
-    """Why it is not to be trusted, or was left untranslated."""
+    """The reason why it is not to be trusted, or was left untranslated."""
 
 
 _checkpoint: ContextVar[Callable[[], None]] = ContextVar("checkpoint", default=lambda: None)
@@ -97,7 +97,7 @@ def rebuild(pieces: Sequence[Piece], translations: Iterable[Translated]) -> str:
 
 
 def divided(items: Sequence[Item], written: Callable[[str], str]) -> Iterator[Piece]:
-    """Yield consecutive items as pieces: those without letters stay, and so does what surrounds the text."""
+    """Yield consecutive items as pieces. Items without letters, and what surrounds the text, are kept as they are."""
     _checkpoint.get()()
     seen = [number for number, item in enumerate(items) if item.kind == "text" and item.text.strip()]
     if not any(character.isalpha() for item in items if item.kind == "text" for character in item.text):

@@ -75,7 +75,7 @@ class Unsure:
     text: str
     translation: str
     lost: bool
-    """Whether formatting inside the text was left out, so that all of it looks alike."""
+    """True if formatting inside the text was left out, so that all of it looks alike."""
 
 
 @dataclass(frozen=True)

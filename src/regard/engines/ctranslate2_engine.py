@@ -77,7 +77,7 @@ class CTranslate2Engine:
     ) -> list[list[Hypothesis]]:
         own = (request.terms, request.prefixes)
         rules = (request.banned, request.required, request.no_repeat, request.prefix, request.trees, *own)
-        if request.sampling is not None or any(rules):
+        if request.sampling is not None or request.decode.beta or any(rules):
             return self._refer(sources, request, progress)
         longest = max(map(len, sources), default=0)
         if self.reference is None and longest >= self.positions:
@@ -236,7 +236,8 @@ class CTranslate2Engine:
             return []
         if self.reference is None:
             raise UserError(
-                "sampling, prefixes, banned and required words need the model that was exported, not its export; "
+                "sampling, the coverage penalty, prefixes, banned and required words need the model that was exported, "
+                "not its export; "
                 "give that to --model"
             )
         return self.reference().search(sources, request, progress)

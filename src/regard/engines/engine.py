@@ -36,8 +36,8 @@ class Request:
     required: Sequences = ()
     """Token sequences that every output contains."""
     terms: tuple[Alternatives, ...] = ()
-    """What the outputs of each source contain besides: empty, one for each source, or one for all. A source that has no
-    such output has no hypotheses."""
+    """Further required sequences of each source's outputs: empty, one for each source, or one for all. A source that
+    has no such output has no hypotheses."""
     no_repeat: int = 0
     """Length of the n-grams that may not occur twice; 0: no such constraint."""
     prefix: tuple[int, ...] = ()

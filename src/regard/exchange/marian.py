@@ -35,7 +35,7 @@ class Parameter(NamedTuple):
     ours: str
     theirs: str
     axis: int | None
-    """Which of its dimensions is d_model; None for the bias of a matrix that only reads from it."""
+    """The dimension whose size is d_model; None for the bias of a matrix that only reads from it."""
 
 
 def layer_parameters(encoder_layers: int, decoder_layers: int) -> Iterator[Parameter]:

@@ -82,7 +82,7 @@ def export_onnx(model_folder: Path, out: Path) -> None:
         raise UserError("exporting to ONNX needs two more packages; install them with: pip install 'regard[onnx]'")
     saved = load_model(model_folder)
     if saved.task != "translation":
-        raise UserError(f"{model_folder}: is a parser, and only translators are exported to ONNX")
+        raise UserError(f"{model_folder}: is for {saved.task}, and only translators are exported to ONNX")
     reason = graphless(saved.config)
     if reason is not None:
         raise UserError(f"{model_folder}: {reason}, which can't be exported to ONNX; regard itself computes it")

@@ -65,7 +65,7 @@ def look(translator: Translator, text: str, options: Options = DEFAULTS) -> Look
     sentences = [sentence for sentence in translation.sentences if sentence.outputs]
     if len(sentences) > MOST_SENTENCES:
         raise UserError(f"{len(sentences)} sentences are too many to look at; give {MOST_SENTENCES} at most")
-    request, tag = translator.request(options), translator.tag(options.target)
+    request, tag = translator.request(options), translator.tag(options.target, options.formality)
     sights = tuple(see(translator, sentence, tag, request) for sentence in sentences)
     source, target = translator.saved.languages
     return Look(text, translation.text, (source, options.target or target), sights)

@@ -28,7 +28,7 @@ class Branch:
     """The log probability divided by the length penalty, by which finished hypotheses are ranked."""
 
 
-class Tree:
+class SearchTree:
     """Record the beam search of one sentence. Branches are ordered by step and, within a step, best first."""
 
     def __init__(self, config: DecodeConfig) -> None:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from regard.config.special_tokens import BOS, EOS
 from regard.engines.engine import Request
 from regard.engines.torch_engine import padded
-from regard.look.search_tree import Branch, Tree
+from regard.look.search_tree import Branch, SearchTree
 from regard.model.layers import FeedForward
 from regard.model.positions import sinusoids
 from regard.model.seq2seq import Seq2Seq
@@ -118,7 +118,7 @@ def see(translator: Translator, sentence: Sentence, tag: Sequence[int], request:
 
 def _searched(
     translator: Translator, source: Sequence[int], request: Request
-) -> tuple[Tree, list[Hypothesis], Hypothesis]:
+) -> tuple[SearchTree, list[Hypothesis], Hypothesis]:
     """Run torch's beam search with a recorded tree, and its greedy search.
 
     A translation that repeats itself is searched again with repetition blocked, as the translator does.
@@ -131,10 +131,10 @@ def _searched(
 
 def _search(
     translator: Translator, source: Sequence[int], request: Request
-) -> tuple[Tree, list[Hypothesis], Hypothesis]:
+) -> tuple[SearchTree, list[Hypothesis], Hypothesis]:
     source_BS = padded([source], next(translator.model.parameters()).device)
     rules = Constraints(request.banned, request.no_repeat, (request.prefix,) if request.prefix else ())
-    tree, longest = Tree(request.decode), reach(translator.saved)
+    tree, longest = SearchTree(request.decode), reach(translator.saved)
     (n_best,) = beam_search(
         translator.model, source_BS, request.decode, n_best=request.decode.beam, constraints=rules, longest=longest,
         watch=tree,

@@ -41,7 +41,7 @@ class StoredGlossary:
     name: str
     time: str
     multilingual: bool
-    """Whether it was made with version 3 of the API, which allows several dictionaries."""
+    """True if it was made with version 3 of the API, which allows several dictionaries."""
     dictionaries: tuple[Dictionary, ...]
 
     def dictionary(self, source: str, target: str) -> Dictionary | None:

@@ -31,7 +31,7 @@ class Pair:
     origin: str = "added"
     author: str = ""
     time: str = ""
-    """When it was stored, in UTC, as 2026-11-18T04:00:00Z."""
+    """The time at which it was stored, in UTC, as 2026-11-18T04:00:00Z."""
     id: int = 0
     """Its number in the memory; 0 before it is stored."""
 

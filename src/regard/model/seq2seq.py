@@ -21,7 +21,7 @@ class Memory:
     mask_BS: Tensor
     """True where there is a token."""
     penalty: Tensor | None = field(default=None, kw_only=True)
-    """What training adds to the loss for the encoder; see `features_and_penalty`."""
+    """Added to the loss in training, for the encoder; see `features_and_penalty`."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,16 @@ class Attentions:
     encoder: tuple[Tensor, ...]
     decoder: tuple[Tensor, ...]
     cross: tuple[Tensor, ...]
+
+    def over_source(self, layer: int | None = None) -> Tensor | None:
+        """Return the mean of the heads of one layer over the source, B, T, S; None for a model without such attention.
+
+        The layer is by default the last but one, by which words are aligned best (Garg et al., 2019, "Jointly Learning
+        to Align and Translate with Transformer Models").
+        """
+        if not self.cross:
+            return None
+        return self.cross[max(0, len(self.cross) - 2) if layer is None else layer].mean(1)
 
 
 def total(*penalties: Tensor | None) -> Tensor | None:

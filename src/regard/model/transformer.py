@@ -49,14 +49,14 @@ class TransformerState:
 
 
 class Decoded(NamedTuple):
-    """What the decoder computed for some positions."""
+    """The decoder's output at some positions."""
 
     features_RTD: Tensor
     state: TransformerState
     weights: list[tuple[Tensor, Tensor]]
     """Each layer's weights of self-attention and of cross-attention, if they were asked for."""
     penalty: Tensor | None
-    """What training adds to the loss; see `features_and_penalty`."""
+    """Added to the loss in training; see `features_and_penalty`."""
 
 
 class Transformer(Embedded):

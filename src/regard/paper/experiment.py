@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from torch import Tensor
 
@@ -39,6 +39,9 @@ Watch = Callable[[str, int, Path], AbstractContextManager[Observer]]
 
 Warn = Callable[[str], None]
 """Called with a warning: what is skipped, and why."""
+
+Sections = dict[str, dict[str, Any]]
+"""Settings by section, as in a run file."""
 
 FIGURES = "figures.json"
 
@@ -107,7 +110,7 @@ def sample_of(data: Prepared, files: tuple[str, str] | None = None, *, together:
         if data.valid is None:
             raise UserError(f"{data.directory}: has no validation set to measure on; prepare the data with --valid")
         return Sample("the validation set", validation_pairs(data))
-    if data.source_subwords.tags:
+    if data.source_subwords.language_tags:
         raise UserError(f"{data.directory}: has several languages, and two files do not say which; leave out --test")
     sources, references = read_aligned(files)
     return Sample(Path(files[0]).name, [RawPair(*pair, None) for pair in zip(sources, references, strict=True)])

@@ -1,4 +1,4 @@
-"""How far back a gradient reaches: its norm over the distance, in recurrences, in attention and in whole models.
+"""Measure how far back a gradient reaches: its norm over the distance, in recurrences, attention and whole models.
 
 In a recurrence h_t = tanh(W x_t + U h_{t-1} + b) the gradient of h_t with respect to h_{t-k} is a product of k matrices
 diag(1 - h²) U, so its norm goes with the k-th power of the largest eigenvalue of U where tanh is nearly linear: it

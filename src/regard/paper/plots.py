@@ -1,13 +1,10 @@
-"""Plots of experiments: Table 3's rows beside base; the lineage over time, and over sentence length."""
+"""Plots of experiments: Table 3's rows beside base; Table 2's systems over time, and over sentence length."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from regard.evaluate.bleu import Bucket
 from regard.paper.drawing import BLUE, GREEN, GREY, RED, picture
-
-FEWEST = 20  # minimum number of sentences for a point of a curve over length
 
 
 class Difference(NamedTuple):
@@ -41,15 +38,29 @@ def draw_differences(path: Path, rows: Sequence[Difference], margin: float) -> N
         sides[1].legend(loc="best")
 
 
-def draw_lengths(path: Path, buckets: Mapping[str, Sequence[Bucket]]) -> None:
-    """Plot BLEU over source length; models without attention are dashed."""
-    first = [bucket for bucket in next(iter(buckets.values())) if bucket.sentences >= FEWEST]
+class Length(NamedTuple):
+    """The BLEU of a group of sentences of similar lengths, with its interval."""
+
+    words: str
+    bleu: float
+    interval: tuple[float, float]
+
+
+def draw_lengths(path: Path, groups: Mapping[str, Sequence[Length]]) -> None:
+    """Plot BLEU over source length with 95 % intervals; models without attention are dashed."""
+    first = next(iter(groups.values()))
     with picture(path, size=(8, 4.8)) as figure:
         axes = figure.subplots()
-        for name, groups in buckets.items():
-            values = [bucket.bleu for bucket in groups if bucket.sentences >= FEWEST]
-            axes.plot(values, marker="o", markersize=4, label=name, **style(name))
-        axes.set_xticks(range(len(first)), [f"{bucket.words}\n{bucket.sentences:,} sentences" for bucket in first])
+        for number, (name, lengths) in enumerate(groups.items()):
+            shift = 0.3 * (number / max(1, len(groups) - 1) - 0.5)  # so that intervals stand side by side
+            values = [length.bleu for length in lengths]
+            errors = [
+                [length.bleu - length.interval[0] for length in lengths],
+                [length.interval[1] - length.bleu for length in lengths],
+            ]
+            at = [place + shift for place in range(len(lengths))]
+            axes.errorbar(at, values, yerr=errors, marker="o", markersize=4, linewidth=1.2, label=name, **style(name))
+        axes.set_xticks(range(len(first)), [length.words for length in first])
         axes.set_xlabel("words of the source")
         axes.set_ylabel("BLEU")
         axes.set_ylim(bottom=0)
@@ -57,20 +68,32 @@ def draw_lengths(path: Path, buckets: Mapping[str, Sequence[Bucket]]) -> None:
 
 
 def draw_losses(path: Path, curves: Mapping[str, Sequence[tuple[float, float]]], limit: float) -> None:
-    """Plot validation loss over seconds of training; the vertical line marks equal time."""
+    """Plot validation loss over minutes of processor time; the vertical line marks the baseline's time."""
     with picture(path, size=(8, 4.8)) as figure:
         axes = figure.subplots()
         for name, points in curves.items():
-            axes.plot(*zip(*points, strict=True), label=name, **style(name))
-        axes.axvline(limit, color=GREY, linewidth=0.8)
-        axes.set_xlabel("seconds of training")
+            axes.plot([seconds / 60 for seconds, _ in points], [nll for _, nll in points], label=name, **style(name))
+        axes.axvline(limit / 60, color=GREY, linewidth=0.8)
+        axes.set_xlabel("minutes of processor time in training")
         axes.set_ylabel("negative log-likelihood per token")
         figure.legend(loc="outside right upper")
 
 
+COLOURS = {
+    "rnn": "#c99700",
+    "lstm": RED,
+    "gru": "#8b2fb0",
+    "convs2s": GREEN,
+    "bytenet": "#2a9d8f",
+    "gnmt": "#d9480f",
+    "deep": "#a61e4d",
+    "moe": "#0b7285",
+    "feedforward": GREY,
+}
+
+
 def style(name: str) -> dict[str, Any]:
     """Return the colour of a kind of model, and a dashed line for one that encodes the source as one vector."""
-    colours = {"rnn": "#c99700", "lstm": RED, "gru": "#8b2fb0", "convs2s": GREEN, "feedforward": GREY}
-    kind = name.partition("-")[0]
     alone = name in ("rnn", "lstm", "gru")
-    return {"color": colours.get(kind, BLUE), "linestyle": "--" if alone else "-"}
+    dotted = name in ("transformer-big", "gnmt-rl", "moe-transformer")
+    return {"color": COLOURS.get(name.partition("-")[0], BLUE), "linestyle": "--" if alone else ":" if dotted else "-"}

@@ -19,7 +19,7 @@ from regard.data.prepared import Prepared
 from regard.errors import Failed, UserError
 from regard.evaluate.parser_report import measure_parser
 from regard.files import read_json, write_bytes, write_json
-from regard.paper.experiment import FIGURES, Warn, Watch, train_to_the_end
+from regard.paper.experiment import FIGURES, Sections, Warn, Watch, train_to_the_end
 from regard.paper.markdown import table
 from regard.paper.table3.paired import interval, pooled
 from regard.text.trees import Tree, read_trees
@@ -27,7 +27,6 @@ from regard.train.run import MODEL, fingerprint, settle
 from regard.translate.load import load_parser
 from regard.translate.parser import ParseOptions
 
-Sections = dict[str, dict[str, Any]]
 Kind = Literal["gold", "silver"]
 Weight = Annotated[float, Field(gt=0)]
 
@@ -39,7 +38,7 @@ class Table4(Frozen):
     vocabulary: int
     seeds: Annotated[tuple[int, ...], Field(min_length=1)]
     arms: dict[str, dict[Kind, Weight]]
-    """How often an epoch passes over each kind of trees, by arm; the first arm is what the others are compared with."""
+    """The passes of an epoch over each kind of trees, by arm; the first arm is what the others are compared with."""
     set: Sections = Field(default_factory=dict)
 
 

@@ -13,7 +13,7 @@ from regard.train.step import Trainer
 BATCH = 1024  # tokens a side: neither the smallest nor the largest that is chosen
 SECONDS = 3.0
 STEPS = 20
-FIRST = 2  # steps before the measurement, in which memory is allocated
+FIRST = 1  # steps before the measurement, in which memory is allocated
 
 
 def tokens_per_second(data: Prepared, name: str, changes: Settings, *, seconds: float = SECONDS) -> float:

@@ -13,19 +13,20 @@ Settings = dict[str, dict[str, Any]]
 Speed = Callable[[str, Settings], float]
 """Return the source and target tokens per second that this machine trains with a preset and changes of it."""
 
-TRAINING = 0.65  # share of the time for steps; the rest is for validations, checkpoints and the test
-LIMIT = 0.8  # share of the time after which training ends, whatever it has done
-STEPS = 2000  # updates that a run should have, if the batches do not get too small for that
+RESERVE, SHARE = 10.0, 0.08  # seconds, and share of the time, for choosing and writing the model and for the test
+STEPPING = 0.9  # share of the rest for steps; what is left of it is for validations and checkpoints
+STEPS = 8000  # updates that a run should have, if the batches do not get too small for that
 LEAST_STEPS = 60
 SMALLEST_BATCH, LARGEST_BATCH = 512, 4096
 VALIDATIONS, FEW_VALIDATIONS, SHORT = 10, 6, 600.0  # fewer in a run of less than ten minutes
 PATIENCE = 4
-ENOUGH_PASSES, ENOUGH_TOKENS = 5, 10_000_000  # a size that does not get through this much in the time is too large
+ENOUGH_FOR_BLEU = 100  # validation pairs; BLEU of fewer is noise, and the loss chooses the model
+ENOUGH_PASSES = 5  # a size that gets through fewer, and through fewer tokens than it needs, is too large for the time
 
 
 @dataclass(frozen=True)
 class Amount:
-    """How much data there is to train on."""
+    """The amount of data to train on."""
 
     pairs: int
     tokens: int
@@ -51,25 +52,28 @@ class Size:
     """A size of model, for so many pairs or more."""
 
     pairs: int
+    tokens: int
+    """With fewer tokens in a run, of both sides, a smaller model learns more."""
     preset: str
     model: Mapping[str, Any]
     name: str
 
 
 SIZES = (
-    Size(0, "tiny", {"encoder_layers": 2, "decoder_layers": 2}, "2 + 2 layers of 128"),
-    Size(2_000, "tiny", {"encoder_layers": 3, "decoder_layers": 3, "d_ff": 512}, "3 + 3 layers of 128"),
-    Size(20_000, "small", {}, "3 + 3 layers of 256"),
-    Size(1_000_000, "base", {}, "6 + 6 layers of 512"),
+    Size(0, 0, "tiny", {"encoder_layers": 2, "decoder_layers": 2}, "2 + 2 layers of 128"),
+    Size(2_000, 2_000_000, "tiny", {"encoder_layers": 3, "decoder_layers": 3, "d_ff": 512}, "3 + 3 layers of 128"),
+    Size(20_000, 10_000_000, "small", {}, "3 + 3 layers of 256"),
+    Size(1_000_000, 300_000_000, "base", {}, "6 + 6 layers of 512"),
 )
-DROPOUT = ((2_000, 0.4), (20_000, 0.3), (200_000, 0.2), (math.inf, 0.1))
-PEAK_RATE = 0.003  # at d_model 128; less for wider models
+DROPOUT = ((2_000, 0.4), (20_000, 0.3), (200_000, 0.2), (math.inf, 0.1))  # by pairs
+FEW_PASSES = ((5, 0.1), (15, 0.2))  # a run with fewer passes than this has no time to overfit: no more dropout
+PEAK_RATE = 0.002  # at d_model 128; less for wider models
 WIDTHS = {"tiny": 128, "small": 256, "base": 512}
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What was chosen for a run, and why."""
+    """The settings chosen for a run, with their reasons."""
 
     preset: str
     settings: Settings
@@ -84,10 +88,10 @@ def plan(amount: Amount, seconds: float, speed: Speed, *, given: str | None, cha
     """Choose the settings of a run; `given` is a preset that was asked for, `changes` are settings that stay."""
     size, rate, reason = _size(amount, seconds, speed, given, changes)
     pairs, tokens = amount.pairs, amount.tokens
-    dropout = next(value for most, value in DROPOUT if pairs < most)
     passes = most_passes(pairs)
-    budget = TRAINING * seconds * rate
+    budget = STEPPING * training_seconds(seconds) * rate
     trained = min(budget, passes * tokens)
+    dropout, dropout_reason = _dropout(pairs, trained / tokens)
     asked = changes.get("train", {})
     batch = asked.get("batch_tokens") or _batch(trained, amount)
     steps = asked.get("steps") or max(LEAST_STEPS, round(trained / (FILLED * 2 * batch)))
@@ -98,10 +102,11 @@ def plan(amount: Amount, seconds: float, speed: Speed, *, given: str | None, cha
     train: dict[str, Any] = {
         "schedule": "cosine", "peak_rate": round(PEAK_RATE * 128 / width, 6), "warmup": warmup, "clip": 1.0,
         "batch_tokens": batch, "steps": steps, "checkpoint_every": every, "log_every": max(1, every // 4),
-        "average_last": 4, "keep_last": 4, "max_minutes": round(LIMIT * seconds / 60, 2), "final": "auto",
+        "average_last": 4, "keep_last": 4, "max_minutes": round(training_seconds(seconds) / 60, 2), "final": "auto",
     }  # fmt: skip
     if amount.valid:
-        train |= {"bleu": True, "best": "bleu", "patience": PATIENCE}
+        bleu = amount.valid >= ENOUGH_FOR_BLEU or asked.get("best") == "bleu"
+        train |= {"bleu": bleu, "best": "bleu" if bleu else "loss", "patience": PATIENCE}
     if asked.get("schedule") == "paper":
         del train["peak_rate"]  # it derives its own
     if asked.get("bleu") is False:
@@ -109,12 +114,21 @@ def plan(amount: Amount, seconds: float, speed: Speed, *, given: str | None, cha
     limit = "the time allows" if budget < passes * tokens else f"more than {passes:.0f} passes would only overfit"
     reasons = {
         "model": reason,
-        "dropout": f"{dropout}: the fewer the pairs ({pairs:,}), the more of it",
+        "dropout": dropout_reason,
         "steps": _steps_reason(steps, batch, tokens, "as asked for" if asked.get("steps") else limit),
         "learning rate": f"{train.get('peak_rate', 'equation 3')} at most, after {warmup:,} steps; then it falls",
-        "validation": _validation_reason(every, seconds) if amount.valid else "none: too few pairs to split some off",
+        "validation": _validation_reason(train, seconds) if amount.valid else "none: too few pairs to split some off",
     }
     return Plan(size.preset, {"model": model, "train": train, "decode": {"beam": 4}}, reasons, seconds, rate)
+
+
+def _dropout(pairs: int, passes: float) -> tuple[float, str]:
+    """Return the dropout for so many pairs and passes over them, and the reason."""
+    usual = next(value for most, value in DROPOUT if pairs < most)
+    least = next((value for most, value in FEW_PASSES if passes < most), usual)
+    if least < usual:
+        return least, f"{least}: {passes:.1f} passes over the data are too few to overfit"
+    return usual, f"{usual}: the fewer the pairs ({pairs:,}), the more of it"
 
 
 def _steps_reason(steps: int, batch: int, tokens: int, limit: str) -> str:
@@ -122,17 +136,23 @@ def _steps_reason(steps: int, batch: int, tokens: int, limit: str) -> str:
     return f"{steps:,} of {batch:,} tokens a side, {passes:.1f} passes over the data: {limit}"
 
 
-def _validation_reason(every: int, seconds: float) -> str:
-    end = f"ends after {PATIENCE} in a row without a better BLEU, or after {shown(LIMIT * seconds)}"
-    return f"every {every:,} steps; {end}"
+def _validation_reason(train: Mapping[str, Any], seconds: float) -> str:
+    better = "better BLEU" if train["best"] == "bleu" else "lower loss"
+    end = f"ends after {PATIENCE} in a row without a {better}, or after {shown(training_seconds(seconds))}"
+    return f"every {train['checkpoint_every']:,} steps; {end}"
+
+
+def training_seconds(seconds: float) -> float:
+    """Return after how long training ends, whatever it has done, so that the model is tested within so many seconds."""
+    return max(0.5 * seconds, (1 - SHARE) * seconds - RESERVE)
 
 
 FILLED = 0.8  # of the tokens that a batch may have, those that are no padding
 
 
 def most_passes(pairs: int) -> float:
-    """Return how many passes over so many pairs a run makes at the most."""
-    return min(150.0, max(10.0, 100 * math.pow(5000 / max(pairs, 1), 0.4)))
+    """Return how many passes over so many pairs a run makes at the most: few pairs are soon known by heart."""
+    return max(10.0, min(40 + 60 * pairs / 5000, 100 * math.pow(5000 / max(pairs, 1), 0.4)))
 
 
 def _batch(trained: float, amount: Amount) -> int:
@@ -146,12 +166,12 @@ def _size(
 ) -> tuple[Size, float, str]:
     """Return the largest size that the data fill and the time allows, the speed of it, and the reason."""
     if given is not None:
-        return Size(0, given, {}, given), speed(given, changes), f"{given}, as asked for"
+        return Size(0, 0, given, {}, given), speed(given, changes), f"{given}, as asked for"
     sizes = [size for size in SIZES if size.pairs <= amount.pairs]
-    enough = min(ENOUGH_PASSES * amount.tokens, ENOUGH_TOKENS)
     for number, size in enumerate(reversed(sizes)):
         rate = speed(size.preset, {**changes, "model": {**size.model, **changes.get("model", {})}})
-        if TRAINING * seconds * rate >= enough or size is sizes[0]:
+        enough = min(ENOUGH_PASSES * amount.tokens, size.tokens)
+        if STEPPING * training_seconds(seconds) * rate >= enough:
             why = (
                 f"as large as {amount.pairs:,} pairs fill"
                 if not number

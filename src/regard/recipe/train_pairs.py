@@ -22,7 +22,7 @@ from regard.recipe.calibrate import tokens_per_second
 from regard.recipe.choices import Amount, Plan, Settings, plan
 from regard.recipe.durations import seconds as parsed
 from regard.recipe.outcome import Outcome, measure
-from regard.text.languages import is_language
+from regard.text.protected.languages import is_language
 from regard.train.log import Observer
 from regard.train.run import DATA, PLAN, check_run, run_writer
 

@@ -1,4 +1,4 @@
-"""How a model's confidence is computed: weights over features of its search, stored beside the model."""
+"""The computation of a model's confidence: weights over features of its search, stored beside the model."""
 
 import math
 from pathlib import Path

@@ -44,6 +44,7 @@ def write_model(directory: Path, saved: SavedModel, weights: Mapping[str, Tensor
         "weights": saved.storage,
         "model": saved.config.model_dump(),
         "decode": saved.decode.model_dump(),
+        **({"terminology": True} if saved.terminology else {}),
     }
     write_json(directory / CONFIG, description)
     write_weights(directory / WEIGHTS, as_arrays(weights), saved.storage)

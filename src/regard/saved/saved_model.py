@@ -45,13 +45,23 @@ class SavedModel:
     storage: Storage = "float32"
     """The type in which its weights are stored; computation is in float32."""
     task: Task = "translation"
+    terminology: bool = False
+    """True if it was trained with terms in its sources (`train.terminology`), and so reads a glossary's there."""
 
     @classmethod
     def of_run(
         cls, config: Config, subwords: Mapping[str, bytes], languages: tuple[str | None, str | None], form: Form
     ) -> Self:
         """Return the metadata of the model that a run trains."""
-        return cls(config.model, config.decode, languages, form, subwords, task=config.task)
+        return cls(
+            config.model,
+            config.decode,
+            languages,
+            form,
+            subwords,
+            task=config.task,
+            terminology=config.train.terminology is not None,
+        )
 
     @cached_property
     def vocabularies(self) -> Vocabularies:
@@ -99,6 +109,7 @@ def read_saved(folder: Path, name: str = CONFIG, *, weights: Collection[str] = (
         {file: read_bytes(folder / file, SUBWORDS_LIMIT) for file in subwords},
         _one_of(Storage, description.get("weights", "float32"), "weights", origin),
         _one_of(Task, description.get("task", "translation"), "task", origin),
+        description.get("terminology") is True,
     )
 
 

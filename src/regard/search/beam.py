@@ -22,6 +22,7 @@ from regard.config.decode import DecodeConfig
 from regard.config.special_tokens import BOS, EOS
 from regard.model.seq2seq import Seq2Seq
 from regard.search.constraints import NONE, Constraints, forbid, limits
+from regard.search.coverage import with_coverage
 from regard.search.hypothesis import Hypothesis, finished
 from regard.search.length_penalty import best_attainable
 from regard.search.step import next_logits
@@ -58,7 +59,7 @@ class Candidates:
         return Candidates(*(part.gather(1, which_BK) for part in parts))
 
 
-Watch = Callable[[Sequence[int], Candidates], None]
+WatchSteps = Callable[[Sequence[int], Candidates], None]
 """Called at every step with the sentences that are not yet done, and their candidates."""
 
 
@@ -72,7 +73,7 @@ def beam_search(
     constraints: Constraints = NONE,
     early_stopping: bool = True,
     longest: int | None = None,
-    watch: Watch | None = None,
+    watch: WatchSteps | None = None,
 ) -> list[list[Hypothesis]]:
     """Return the n best hypotheses of each sentence, best first; fewer only if fewer exist.
 
@@ -94,7 +95,12 @@ def beam_search(
         if watch is not None:
             watch(here, candidates)
 
-        for sentence, hypothesis in _finished(candidates, beams, here, config):
+        ended = _finished(candidates, beams, here, config)
+        if ended and config.beta:
+            sentences = [sentence for sentence, _ in ended]
+            covered = with_coverage(model, source_BS[sentences], [one for _, one in ended], config.beta)
+            ended = list(zip(sentences, covered, strict=True))
+        for sentence, hypothesis in ended:
             counts[sentence] += 1
             found[sentence] = sorted([*found[sentence], hypothesis], key=lambda h: -h.score)[:n_best]  # stable
 

@@ -9,7 +9,7 @@ Penalty = Literal["paper", "average"]
 
 
 def length_penalty(length: int, alpha: float, penalty: Penalty = "paper") -> float:
-    """Return lp(Y). paper: ((5 + |Y|) / 6)^α (Wu et al., 2016, equation 14, as in the paper). average: |Y|^α.
+    """Return lp(Y). paper: ((5 + |Y|) / 6)^α (Wu et al., 2016, as in the paper). average: |Y|^α.
 
     Both grow with |Y| when α > 0 and are 1 when α = 0.
     """

@@ -28,7 +28,7 @@ class DocumentJob:
     """One document on its way."""
 
     holder: str | None
-    """Who uploaded it, by key."""
+    """The key of the client that uploaded it."""
     identifier: str = field(default_factory=lambda: secrets.token_hex(16).upper())
     key: str = field(default_factory=lambda: secrets.token_hex(32).upper())
     status: Status = Status.QUEUED

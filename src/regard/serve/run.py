@@ -22,7 +22,7 @@ from regard.serve.state import AppState
 
 TICK_SECONDS = 0.1  # between calls of uvicorn's on_tick
 BACKLOG = 2048  # connections waiting to be accepted
-SWITCH_SECONDS = 0.0001  # thread switch interval: how long the event loop waits for the GIL after each system call
+SWITCH_SECONDS = 0.0005  # thread switch interval: how long the event loop waits for the GIL after each system call
 
 
 class Server(uvicorn.Server):
@@ -32,9 +32,9 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self.state = state
         self.asked: float | None = None
-        """When the stop signal came."""
+        """The time of the stop signal."""
         self.ticked: float | None = None
-        """When `on_tick` was last called."""
+        """The time of the last call of `on_tick`."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.asked is not None or sig == signal.SIGINT:
@@ -107,6 +107,11 @@ def server(state: AppState, listener: socket.socket, host: str) -> Server:
     return Server(config, state)
 
 
+def reload_on_hangup(state: AppState) -> None:
+    """Load models and glossaries anew at each SIGHUP; without this, the signal would end the process."""
+    signal.signal(signal.SIGHUP, lambda *_: Thread(target=state.reload, name="reload", daemon=True).start())
+
+
 def serve(state: AppState, listener: socket.socket, host: str) -> None:
     """Serve until a stop signal."""
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -114,7 +119,6 @@ def serve(state: AppState, listener: socket.socket, host: str) -> None:
     gc.freeze()  # a full collection stops all threads; it need not look at what is loaded for good
     for library in ("uvicorn", "python_multipart"):  # they log every bad request
         logging.getLogger(library).setLevel(logging.ERROR)
-    signal.signal(signal.SIGHUP, lambda *_: Thread(target=state.reload, name="reload", daemon=True).start())
     try:
         server(state, listener, host).run(sockets=[listener])
     finally:

@@ -21,7 +21,7 @@ from regard.serve.knowledge.server_knowledge import Knowledge
 from regard.serve.metrics import Metrics
 from regard.serve.models import Models, Step
 from regard.terms.glossary import Glossary
-from regard.text.detect import Detector
+from regard.text.protected.detect import Detector
 from regard.translate.translation import Translation
 from regard.translate.translator import Attention, Options, Translator
 

@@ -37,7 +37,7 @@ class Settings(Frozen):
     batch_tokens: Count = 1024
     """Source tokens translated together."""
     join_seconds: Annotated[float, Field(ge=0)] = 0.005
-    """How long the first sentence of a batch waits for others while another batch is searched."""
+    """The time that the first sentence of a batch waits for others while another batch is searched."""
     requests: Count = 128
     """Concurrent requests; more are rejected at once."""
     connections: Count = 1000

@@ -28,7 +28,7 @@ from regard.serve.models import Models
 from regard.serve.refused import Refused, busy, gone, late
 from regard.serve.service import TranslationService
 from regard.serve.settings import Settings
-from regard.text.detect import Detector
+from regard.text.protected.detect import Detector
 
 Result = TypeVar("Result")
 CHARACTERS_A_TOKEN = 5  # at most, in natural text

@@ -7,7 +7,7 @@ without spaces, a term matches anywhere. Time is linear in the length of the sen
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -29,9 +29,9 @@ class Term:
     source: str
     targets: tuple[str, ...]
     case: bool = False
-    """Whether the source matches only in its own case."""
+    """True if the source matches only in its own case."""
     prefix: bool = False
-    """Whether the source matches every word that begins with it."""
+    """True if the source matches every word that begins with it."""
 
 
 @dataclass(frozen=True)
@@ -78,18 +78,19 @@ class Glossary:
 
     def found(self, text: str) -> tuple[Term, ...]:
         """Return the terms that occur in a sentence, in order; each once."""
-        clean = _clean(text)
-        folded = _folded(clean)
-        found: dict[Term, None] = {}
+        return tuple(dict.fromkeys(term for term, _ in self.places(_clean(text))))
+
+    def places(self, text: str) -> Iterator[tuple[Term, int]]:
+        """Yield each term that occurs in a text in NFC, in order, and where the word ends that it is in."""
+        folded = _folded(text)
         at = 0
-        while at < len(clean):
-            taken = self._at(clean, folded, at)
+        while at < len(text):
+            taken = self._at(text, folded, at)
             if taken is None:
                 at += 1
                 continue
-            term, at = taken
-            found[term] = None
-        return tuple(found)
+            yield taken
+            at = taken[1]
 
     @cached_property
     def _by_source(self) -> dict[str, list[Term]]:

@@ -53,11 +53,13 @@ class Subwords:
         """Tokens that stand for protected spans; in text they are noncharacters (regard.text.protected.reserved)."""
         self._origin = origin
         self._names = found.names
+        self._found = found
         self._first_byte = len(subword_file.RESERVED) + len(found.tags)
-        self._imported = found.rules is not None
+        self.imported = found.rules is not None
+        """Whether another program has learned it."""
         self._numbers = (
             {name: number for number, name in enumerate(found.names) if number >= self._first_byte}
-            if self._imported
+            if self.imported
             else {}
         )
         try:
@@ -140,10 +142,19 @@ class Subwords:
         known = f"there are {', '.join(self.tags)}" if self.tags else "it has none"
         raise UserError(f"{self._origin}: no tag {name!r}{nearest(name, list(self.tags))}; {known}")
 
+    @property
+    def language_tags(self) -> list[str]:
+        """Return the tags that name a target language, such as <2de>, with or without a speech level."""
+        return [tag for tag in self.tags if tag.startswith("<2")]
+
+    def tag_ids(self, names: str) -> list[int]:
+        """Return the ids of one or more reserved tokens, written together: <2ko><bt>."""
+        return [self.tag(name) for name in subword_file.split_tags(names)]
+
     def encode(self, texts: Sequence[str], *, threads: int = 1) -> list[list[int]]:
         """Encode each normalised text as ids, without BOS and EOS. No text can spell a reserved token."""
         texts = _encodable(texts)
-        if self._imported:
+        if self.imported:
             return self._encode_imported(texts)
         marked = [index for index, text in enumerate(texts) if MARK in text]
         for index in marked:
@@ -189,6 +200,14 @@ class Subwords:
                 for number in self._by_token.keys() & set(ids):
                     _replace_run(ids, [number], self._by_token[number])
         return decode(given, num_threads=1) if len(given) >= _MANY else list(map(decode, given))
+
+    @cached_property
+    def scores(self) -> dict[str, float]:
+        """Return the score of each piece that text is made of: a log probability, or minus the number of its merge."""
+        found = self._found
+        return {
+            name: score for name, score, normal in zip(found.names, found.scores, found.normal, strict=True) if normal
+        }
 
     @cached_property
     def spelling(self) -> list[bytes]:

@@ -20,7 +20,7 @@ def card(config: Config, data: Prepared, final: Final, log: Path) -> str:
     lines = [
         f"# {source} → {target}",
         "",
-        f"A sequence-to-sequence model trained by regard {__version__}.",
+        f"A model trained by regard {__version__} on {pairs:,} pairs.",
         "",
         f"- Data: {pairs:,} pairs, vocabulary of {vocabulary}.",
         f"- Weights: {_origin(final, config)}.",

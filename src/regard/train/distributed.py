@@ -1,6 +1,7 @@
 """Distributed training: join the processes that torchrun started, and replicate or shard the model over them."""
 
 import gc
+import hashlib
 import os
 import traceback
 from collections.abc import Iterator, Mapping
@@ -16,13 +17,14 @@ from torch import Tensor, nn
 from torch.distributed import PrefixStore, rendezvous  # type: ignore[attr-defined]
 from torch.nn.parallel import DistributedDataParallel
 
-from regard.errors import UserError
+from regard.config.train import TrainConfig
+from regard.errors import Failed, UserError
 from regard.model.seq2seq import Layer
 
 if TYPE_CHECKING:
     from torch.distributed.tensor import DTensor
 
-TIMEOUT = timedelta(hours=2)  # how long a process waits for the others before it considers them lost
+WAIT_MINUTES = 120.0  # how long a process waits for the others before it considers them lost
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,12 @@ class World:
         before, after = sum(counts[: self.rank]), sum(counts[self.rank + 1 :])
         return [int(value) for value in self.total([*[0.0] * before, *map(float, values), *[0.0] * after])]
 
+    def agrees(self, text: str) -> bool:
+        """Return whether all processes have the same text. A collective call: all processes must make it."""
+        number = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest(), "big")  # exact as a float
+        found = self.joined([number])
+        return len(set(found)) == 1
+
     def wait(self) -> None:
         """Wait until all processes have reached this point."""
         if self.size > 1:
@@ -59,7 +67,7 @@ class World:
 
 
 @contextmanager
-def join() -> Iterator[World]:
+def join(wait_minutes: float = WAIT_MINUTES) -> Iterator[World]:
     """Join the processes that torchrun started, if any: gloo on CPUs, NCCL on GPUs."""
     try:
         rank, size, local = (int(os.environ.get(name, default)) for name, default in _PLACE.items())
@@ -76,11 +84,7 @@ def join() -> Iterator[World]:
         yield World(0, 1, device)
         return
     import_module("torch.distributed.fsdp")  # before there is a process group, to which it would keep a reference
-    # When torchrun restarts all processes after a loss, none may find the addresses of the previous ones.
-    store, rank, size = next(rendezvous("env://", timeout=TIMEOUT))
-    store = PrefixStore(f"start {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
-    backend = "nccl" if device.type == "cuda" else "gloo"
-    dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=TIMEOUT)
+    rank, size = _connect("nccl" if device.type == "cuda" else "gloo", timedelta(minutes=wait_minutes))
     try:
         yield World(rank, size, device)
     except BaseException as error:
@@ -93,6 +97,23 @@ def join() -> Iterator[World]:
         dist.destroy_process_group()
 
 
+def _connect(backend: str, timeout: timedelta) -> tuple[int, int]:
+    """Make the process group, and return this process's rank and the number of processes."""
+    try:
+        store, rank, size = next(rendezvous("env://", timeout=timeout))
+        if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+            # When torchrun restarts all processes after a loss, none may find the addresses of the previous ones. A
+            # store of the processes' own is new each time; and a host that joins has not counted the restarts.
+            store = PrefixStore(f"start {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+        dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timeout)
+    except RuntimeError as error:  # torch's DistError, or one of gloo
+        raise Failed(
+            f"the processes of this run did not find each other ({str(error).splitlines()[0]}); check that the hosts "
+            "reach each other, and name the network with GLOO_SOCKET_IFNAME or NCCL_SOCKET_IFNAME if there are several"
+        ) from error
+    return rank, size
+
+
 def _let_go(error: BaseException | None) -> None:
     """Clear the frames of an exception, which still hold the model and other objects."""
     while error is not None:
@@ -103,29 +124,55 @@ def _let_go(error: BaseException | None) -> None:
 _PLACE = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0"}
 
 
-def distribute(objective: nn.Module, world: World, sharding: str) -> nn.Module:
+def distribute(objective: nn.Module, world: World, config: TrainConfig) -> nn.Module:
     """Return the objective on the device, replicated or sharded over all processes, whose gradients are averaged."""
-    if world.size == 1 or sharding == "ddp":
+    if world.size == 1 or config.sharding == "ddp":
         objective.to(world.device)  # FSDP moves one layer after the other, since all together may not fit
     if world.size == 1:
         return objective
-    if sharding == "ddp":
-        wrapped = DistributedDataParallel(objective, gradient_as_bucket_view=True)
-        wrapped.broadcast_buffers = False  # buffers are constant tables, so they need not be sent every step
-        return wrapped
+    if config.sharding == "ddp":
+        return _replicated(objective, config)
     from torch.distributed.fsdp import (  # noqa: PLC0415  # takes half a second and 40 MB
+        MixedPrecisionPolicy,
         fully_shard,
         register_fsdp_forward_method,
     )
 
+    rounded = {"mp_policy": MixedPrecisionPolicy(reduce_dtype=torch.bfloat16)}
+    how: dict[str, Any] = rounded if config.communication == "bf16" else {}
     for module in objective.modules():
         if isinstance(module, nn.ModuleList):
             for layer in module:
-                fully_shard(layer)
+                fully_shard(layer, **how)
                 for name in layer.uses_weights if isinstance(layer, Layer) else ():
                     register_fsdp_forward_method(layer, name)
-    fully_shard(objective)  # changes the module in place
+    fully_shard(objective, **how)  # changes the module in place
     return objective
+
+
+def _replicated(objective: nn.Module, config: TrainConfig) -> nn.Module:
+    wrapped = DistributedDataParallel(objective, gradient_as_bucket_view=True, bucket_cap_mb=config.bucket_mb)
+    wrapped.broadcast_buffers = False  # buffers are constant tables, so they need not be sent every step
+    if config.communication == "bf16":
+        wrapped.register_comm_hook(None, _mean_in_bf16)
+    return wrapped
+
+
+def _mean_in_bf16(
+    _: object,
+    bucket: dist.GradBucket,  # type: ignore[name-defined]  # which DDP checks by this name
+) -> torch.futures.Future[Tensor]:
+    """Average the gradients of a bucket over all processes in bfloat16, for DDP; torch's own hook takes GPUs alone."""
+    gradients: Tensor = bucket.buffer()
+    rounded = gradients.to(torch.bfloat16).div_(dist.get_world_size())
+    work = dist.all_reduce(rounded, async_op=True)
+    assert work is not None
+
+    def widened(sent: torch.futures.Future[list[Tensor]]) -> Tensor:
+        return gradients.copy_(sent.value()[0])
+
+    future: torch.futures.Future[list[Tensor]] = work.get_future()
+    return future.then(widened)
 
 
 def whole(tensor: Tensor) -> Tensor:

@@ -4,11 +4,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from regard.config.checked import check
 from regard.config.run import Config
+from regard.config.special_tokens import BOS
 from regard.data.prepared import Prepared
 from regard.errors import UserError
 from regard.saved.saved_model import SavedModel, model_folder
+from regard.text.subword_file import BYTES
+from regard.text.subwords import Subwords
+from regard.text.vocabularies import Vocabularies
 from regard.train.run import fingerprint, subword_files
 
 
@@ -32,8 +39,66 @@ def check_same_text(saved: SavedModel, data: Prepared, start: Path | str) -> Non
             f"{start}: reads texts in Unicode's form {saved.form}, and the data are in {data.config.form}; "
             f"prepare the data with --form {saved.form}"
         )
-    if saved.subwords != subword_files(data):
+    if saved.subwords != subword_files(data) and not _extends(saved, data):
         raise UserError(
             f"{start}: its subwords are not those of the data; "
             f"prepare the data with them: regard prepare --subwords-from {start} …"
         )
+
+
+def _extends(saved: SavedModel, data: Prepared) -> bool:
+    """Return whether the data's subwords are those of the model and more, on both sides (`regard prepare --grow`)."""
+    new = Vocabularies(data.source_subwords, data.target_subwords)
+    if saved.subwords.keys() != subword_files(data).keys():
+        return False
+    for old, grown in zip(saved.vocabularies, new, strict=True):
+        if not isinstance(old, Subwords) or not isinstance(grown, Subwords) or old.kind != grown.kind:
+            return False
+        names = old.pieces(range(old.size))
+        there = set(names)
+        if [name for name in grown.pieces(range(grown.size)) if name in there] != names:
+            return False
+    return True
+
+
+def grown_weights(saved: SavedModel, data: Prepared, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the weights of a model for data whose subwords are the model's and more.
+
+    An old piece keeps its embedding. A new one starts from the mean of the old pieces that it is made of; a new tag
+    from the mean of the old tags.
+    """
+    found = dict(weights)
+    if saved.subwords == subword_files(data):
+        return found
+    assert isinstance(data.target_subwords, Subwords), "check_same_text has rejected others"
+    source, target = (
+        parts_of(old, new)
+        for old, new in zip(saved.vocabularies, (data.source_subwords, data.target_subwords), strict=True)
+        if isinstance(old, Subwords)
+    )
+    for name, parts in (("embedding_VD", target), ("source_VD", source), ("untied_VD", target)):
+        if name in found:
+            old_VD = found[name]
+            found[name] = torch.stack([old_VD[rows].mean(dim=0) for rows in parts])
+    return found
+
+
+def parts_of(old: Subwords, new: Subwords) -> list[list[int]]:
+    """Return, for each piece of a grown vocabulary, the ids of the old pieces that it is made of."""
+    numbers = {name: number for number, name in enumerate(old.pieces(range(old.size)))}
+    languages = [numbers[tag] for tag in old.language_tags] or [BOS]
+    return [
+        [numbers[name]] if name in numbers else languages if name in new.tags else _spelled(name, numbers)
+        for name in new.pieces(range(new.size))
+    ]
+
+
+def _spelled(name: str, numbers: Mapping[str, int]) -> list[int]:
+    """Return the ids of the fewest old pieces that a name is made of, with bytes for letters that are none."""
+    best: list[list[int]] = [[]]
+    for end in range(1, len(name) + 1):
+        ways = [[*best[start], numbers[name[start:end]]] for start in range(end) if name[start:end] in numbers] or [
+            [*best[end - 1], *(numbers[BYTES[byte]] for byte in name[end - 1].encode())]
+        ]
+        best.append(min(ways, key=len))
+    return best[-1]

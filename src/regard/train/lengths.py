@@ -17,7 +17,8 @@ def longest(model: ModelConfig) -> int | None:
 def check_lengths(config: Config, data: Prepared, batches: Batches) -> dict[str, TooLong]:
     """Return the pairs left out, by corpus; raise UserError if no pair of the validation set is left."""
     limit = longest(config.model)
-    found = {split.name: left for split, left in zip(data.report.train, batches.too_long, strict=True)}
+    names = [*(split.name for split in data.report.train), "train.terminology"]  # which may be missing
+    found = dict(zip(names, batches.too_long, strict=False))
     if data.valid is not None and limit is not None:
         found["valid"] = too_long(data.valid, limit)
         if len(data.valid) and found["valid"].pairs == len(data.valid):

@@ -15,6 +15,7 @@ from regard.code_version import training_version
 from regard.config.run import Config
 from regard.data.batches import Batches, Step
 from regard.data.prepared import Prepared
+from regard.data.redraw import Redraw
 from regard.errors import Failed, Interrupted, UserError
 from regard.files import disk_mistakes, whole_directory
 from regard.model.later.next_word import NextWordTransformer
@@ -43,6 +44,7 @@ from regard.train.run import (
     subword_files,
 )
 from regard.train.step import Objective, Trainer, Update, knows_bf16
+from regard.train.terminology import with_terms
 from regard.train.validation import Validator, check_validation, validation_losses
 
 DIVERGED = 10  # times the loss of a uniform guess, far above that of any model that can still learn
@@ -64,7 +66,7 @@ def train(
     was not. `weights` are those of an existing model to fine-tune. `validator` returns figures of the model at every
     checkpoint; they are logged beside loss and perplexity.
     """
-    with join() as world:  # a call of its own, so that no local keeps the run alive
+    with join(config.train.wait_minutes) as world:  # a call of its own, so that no local keeps the run alive
         return _trained(world, config, data, out, weights, validator, observer or Silence(), fresh=fresh)
 
 
@@ -132,6 +134,11 @@ class _Run:
         check_validation(config, data, validator)
         if config.train.max_minutes is not None and world.size > 1:
             raise UserError("train.max_minutes is for a run of one process; set train.steps instead")
+        if config.train.update_batches is not None and config.train.update_batches % world.size:
+            raise UserError(
+                f"train.update_batches={config.train.update_batches} can't be shared evenly by {world.size} processes; "
+                "set it to a multiple of that"
+            )
         self.checkpoints = out / CHECKPOINTS
         self.saved = SavedModel.of_run(config, subword_files(data), data.languages, data.config.form)
         self.trainer = Trainer(config.model, config.train, world)
@@ -139,9 +146,15 @@ class _Run:
             self.trainer.assign(self.trainer.model.word_flags(*data.word_beginnings))
         self.longest = longest(config.model)
         settings = config.train
-        self.batches = Batches(data.train, batch_tokens=settings.batch_tokens, seed=settings.seed, longest=self.longest)
+        tokens, seed = settings.batch_tokens, settings.seed
+        most = tokens if self.longest is None else min(tokens, self.longest)
+        redraw = Redraw.of(data, seed, settings.subword_sampling, most)
+        splits = with_terms(data, settings.terminology)
+        self.batches = Batches(splits, batch_tokens=tokens, seed=seed, longest=self.longest, redraw=redraw)
         self.too_long = check_lengths(config, data, self.batches)
-        self.progress = RunProgress(data=fingerprint(data.directory), environment=environment(world))
+        self.progress = RunProgress(
+            data=fingerprint(data.directory, settings.terminology), environment=environment(world)
+        )
         self.log: Log | None = None
 
     def resume(self, weights: Mapping[str, Tensor] | None, changes: Mapping[str, object]) -> None:
@@ -151,6 +164,8 @@ class _Run:
                 "train.precision=bf16: this processor has no bfloat16 instructions, so steps take many times as long "
                 "as in float32; a new run without it would end sooner"
             )
+        if not self.world.agrees(self.progress.data):
+            raise UserError(f"{self.data.directory}: not the same on all hosts; copy the same prepared data to each")
         found = checkpoint.newest(self.checkpoints, self.observer.warn)
         if found is not None:
             changes = {**changes, **self._restore(found)}
@@ -196,14 +211,14 @@ class _Run:
     def go(self) -> None:
         """Run the training loop."""
         settings, world = self.config.train, self.world
-        group = settings.accumulate * world.size
+        group = settings.update_batches or settings.accumulate * world.size
         steps = self.batches.steps(self.progress.position, group=group, rank=world.rank, world=world.size)
         if self.progress.owed:
             self._pause(self._validate, self._save)
         while self.progress.step < settings.steps and not self._stale() and not self._late():
             started, started_cpu = perf_counter(), process_time()
             step, number = next(steps), self.progress.step + 1
-            update = self.trainer.update(step, number, self.asked.__bool__)
+            update = self.trainer.update(step, number, self.asked.__bool__, time=self._time())
             self._account(step, update, perf_counter() - started, process_time() - started_cpu)
             self.observer.step(number, update)
             last = number == settings.steps or self._late()
@@ -233,9 +248,13 @@ class _Run:
         self.progress = replace(self.progress, pauses=self.progress.pauses + perf_counter() - started)
         self.observer.phase("training")
 
-    def _late(self) -> bool:
+    def _time(self) -> float:
+        """Return the share of train.max_minutes that has passed; 0 without such a limit."""
         limit = self.config.train.max_minutes
-        return limit is not None and self.progress.seconds + self.progress.pauses >= 60 * limit
+        return 0.0 if limit is None else (self.progress.seconds + self.progress.pauses) / (60 * limit)
+
+    def _late(self) -> bool:
+        return self._time() >= 1.0
 
     def finish(self) -> Path:
         """Write the final model: of mean, best and last the better one, or the one that train.final names."""
@@ -302,7 +321,7 @@ class _Run:
             {
                 "event": "train",
                 **figures,
-                "rate": self.trainer.rate(now.step),
+                "rate": self.trainer.rate(now.step, self._time()),
                 "tokens_per_second": round(now.window["seen"] / now.window["seconds"], 1),
                 "tokens": now.tokens,
                 "seconds": round(now.seconds, 3),
@@ -347,7 +366,7 @@ class _Run:
         """Return loss and perplexity on the validation set, and in the first process the validator's figures."""
         assert self.data.valid is not None
         batch_tokens, device = self.config.train.batch_tokens, self.world.device
-        loss, nll = validation_losses(objective, self.data.valid, batch_tokens, device, self.longest)
+        loss, nll = validation_losses(objective, self.data, batch_tokens, device, self.longest)
         figures: Record = {"loss": loss, "nll": nll, "perplexity": perplexity(nll)}
         if self.validator is not None and self.world.first:
             self.observer.phase("translating the validation set")

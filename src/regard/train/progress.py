@@ -37,13 +37,13 @@ class RunProgress:
     stale: int = 0
     """Number of validations in a row without a new best."""
     owed: bool = False
-    """Whether this step's validation is still due; a stopped run defers it, so that stopping is quick."""
+    """True if this step's validation is still due; a stopped run defers it, so that stopping is quick."""
     window: dict[str, float] = field(default_factory=dict)
     """Sums since the last line of the log."""
     data: str = ""
     """Checksum of the data's manifest."""
     environment: dict[str, str | int] = field(default_factory=dict)
-    """What else determines the bits of the result; see environment.py."""
+    """Everything else that determines the bits of the result; see environment.py."""
 
     def after(self, step: Step, update: Update, seconds: float, cpu_seconds: float = 0.0) -> "RunProgress":
         """Return the progress after a step, which took so many seconds, and of processor time."""

@@ -37,6 +37,10 @@ MAY_CHANGE = {
     "train.patience",
     "train.bad_steps",
     "train.accumulate",
+    "train.bucket_mb",
+    "train.communication",
+    "train.update_batches",
+    "train.wait_minutes",
     "train.sharding",
     "train.compile",
     "decode.beam",
@@ -63,9 +67,10 @@ def subword_files(data: "Prepared") -> dict[str, bytes]:
     return data.vocabularies
 
 
-def fingerprint(folder: Path) -> str:
-    """Return a checksum that identifies prepared data or a model."""
-    return hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
+def fingerprint(folder: Path, terminology: str | None = None) -> str:
+    """Return a checksum that identifies prepared data, with a glossary if it is trained with one, or a model."""
+    glossary = b"" if terminology is None else Path(terminology).read_bytes()
+    return hashlib.sha256((folder / MANIFEST).read_bytes() + glossary).hexdigest()
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.optim.adam import adam
 
 from regard.config.model import ModelConfig
+from regard.config.special_tokens import BOS, EOS
 from regard.config.train import TrainConfig
 from regard.data.batches import Batch, Step
 from regard.errors import UserError
@@ -74,7 +75,7 @@ class Update:
     taken: bool
     """False if the loss or the gradient was not finite, so that the weights were not updated."""
     stop: bool
-    """Whether any process was asked to stop."""
+    """True if any process was asked to stop."""
     reward: float | None = None
     """Mean reward of the samples, for the objective `reward`."""
 
@@ -109,7 +110,7 @@ class Trainer:
         objective: nn.Module = Objective(model, config.label_smoothing)
         if config.compile:
             objective.compile(dynamic=True)
-        self.objective = distribute(objective, world, config.sharding)
+        self.objective = distribute(objective, world, config)
         self.divided = world.size > 1 and config.sharding == "fsdp"
         self.parameters = dict(model.named_parameters())
         self.moments = {
@@ -121,6 +122,22 @@ class Trainer:
             self.average = {name: parameter.detach().clone() for name, parameter in self.parameters.items()}
         self.updates = self._counts(0)
         self.threads = TwoThreads() if world.size == 1 and self._can_use_two_threads(model) else None
+        if isinstance(self.objective, DistributedDataParallel) and world.size > 2 and world.device.type == "cpu":
+            self._order_buckets(self.objective)
+
+    def _order_buckets(self, objective: DistributedDataParallel) -> None:
+        """Let DDP put its buckets into their final order, which it does after the first backward pass.
+
+        In which order three or more gradients are summed depends on their place in a bucket. A run that resumes would
+        otherwise sum those of its first step in another order than the run that was not interrupted.
+        """
+        source_BS, target_BT = torch.tensor([[EOS, EOS]]), torch.tensor([[BOS, EOS, EOS]])
+        self.model.train()
+        with torch.random.fork_rng(devices=()):
+            loss, _ = objective(source_BS, target_BT)
+        # Every weight takes part, also that of an expert which these tokens do not reach.
+        (loss * 0.0 + sum(parameter.sum() * 0.0 for parameter in self.parameters.values())).backward()
+        self._forget_gradients()
 
     def _check_precision(self) -> None:
         """Reject an LSTM in bf16 on a CPU without bfloat16, for which torch has no kernel."""
@@ -137,8 +154,13 @@ class Trainer:
             return False
         return model.deterministic_in_threads(self.config.precision)
 
-    def update(self, step: Step, number: int, asked: Callable[[], bool] = lambda: False) -> Update:
-        """Compute the gradient of all batches of the group, per token, and apply Adam (section 5.3) if it is finite."""
+    def update(
+        self, step: Step, number: int, asked: Callable[[], bool] = lambda: False, *, time: float = 0.0
+    ) -> Update:
+        """Compute the gradient of all batches of the group, per token, and apply Adam (section 5.3) if it is finite.
+
+        `time` is the share of train.max_minutes that has passed.
+        """
         self.objective.train()
         sentences = float(sum(len(batch.source_BS) for batch in step.batches))
         loss, nll, reward, sentences, stops = self.world.total(
@@ -147,7 +169,7 @@ class Trainer:
         gradients = [parameter.grad for parameter in self.parameters.values() if parameter.grad is not None]
         norm_tensor = whole(torch.nn.utils.get_total_norm(gradients, foreach=True))
         norm = norm_tensor.item()
-        learning_rate = self.rate(number)
+        learning_rate = self.rate(number, time)
         taken = bool(torch.isfinite(norm_tensor)) and loss - loss == 0.0
         if taken:
             if self.config.clip is not None:
@@ -284,8 +306,8 @@ class Trainer:
         enabled = self.config.precision == "bf16"
         return torch.autocast(self.world.device.type, torch.bfloat16, enabled=enabled)
 
-    def rate(self, number: int) -> float:
-        return rate(number, self.config, self.description.d_model)
+    def rate(self, number: int, time: float = 0.0) -> float:
+        return rate(number, self.config, self.description.d_model, time)
 
     def check(self, weights: Mapping[str, Tensor]) -> None:
         """Reject weights whose names or shapes differ from the model's."""

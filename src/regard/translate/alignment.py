@@ -16,15 +16,13 @@ from regard.model.seq2seq import Seq2Seq
 def cross_attention(model: Seq2Seq, source: Sequence[int], target: Sequence[int], layer: int | None = None) -> Tensor:
     """Return the attention of each target token over the source tokens and, last, EOS: T, S + 1; the mean of the heads.
 
-    A token's row is that of the position which predicts it, and the layer is by default the last but one (Garg et al.,
-    2019, "Jointly Learning to Align and Translate with Transformer Models"). Rows add up to 1, or to 0 in a model
-    without attention over the source.
+    A token's row is that of the position which predicts it, and the layer is by default the last but one. Rows add up
+    to 1, or to 0 in a model without attention over the source.
     """
     device = next(model.parameters()).device
     source_BS = torch.tensor([[*source, EOS]], device=device)
     target_BT = torch.tensor([[BOS, *target]], device=device)
-    cross = model.attentions(source_BS, target_BT).cross
-    if not cross:
+    weights_BTS = model.attentions(source_BS, target_BT).over_source(layer)
+    if weights_BTS is None:
         return torch.zeros(len(target), len(source) + 1)
-    chosen_BHTS = cross[max(0, len(cross) - 2) if layer is None else layer]
-    return chosen_BHTS[0].mean(0)[:-1].cpu()
+    return weights_BTS[0, :-1].cpu()

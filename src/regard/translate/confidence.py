@@ -1,4 +1,4 @@
-"""How sure a translation is: calibrated confidence, and warnings about loops, copies and cut translations."""
+"""The confidence of a translation: calibrated confidence, and warnings about loops, copies and cut translations."""
 
 import math
 import re
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 LONGEST_PERIOD = 24  # tokens of what is repeated
 REPEATS = 3  # times in a row
 REPEATED_TOKENS = 8  # of all repetitions together, at least
+LEAST_REPEATED = min(max((REPEATS - 1) * period, REPEATED_TOKENS - period) for period in range(1, LONGEST_PERIOD + 1))
+"""A sequence that repeats itself has at least so many tokens that came before."""
 NGRAM = 4
 REPEATED_SHARE = 0.5  # of n-grams that came before, above which an output repeats itself
 BLOCKED = 3  # length of the n-grams that may not come twice when a looping sentence is searched again
@@ -28,7 +30,7 @@ WORD = re.compile(r"[^\W\d_]{2,}")
 
 @dataclass(frozen=True)
 class Judgement:
-    """What is known about the quality of a sentence's translation."""
+    """The estimated quality of a sentence's translation."""
 
     confidence: float | None = None
     """Expected chrF, from 0 to 1; None without calibration."""
@@ -74,6 +76,8 @@ def features(source_tokens: int, words: Sequence[str], copied: int, hypothesis: 
 
 def repeats(tokens: Sequence[int]) -> bool:
     """Return whether a sequence repeats itself: a part several times in a row, or most of its n-grams."""
+    if len(tokens) - len(set(tokens)) < LEAST_REPEATED:
+        return False
     for period in range(1, min(LONGEST_PERIOD, len(tokens) // REPEATS) + 1):
         run = 0
         for at in range(period, len(tokens)):

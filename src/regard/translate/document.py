@@ -11,7 +11,7 @@ from regard.documents.translate import DocumentReport, Result, translate_documen
 from regard.engines.engine import Progress
 from regard.errors import UserError
 from regard.files import check_place, disk_mistakes, write_bytes
-from regard.text.languages import name
+from regard.text.protected.languages import name
 from regard.translate.load import load
 from regard.translate.sentences import SplitText, split, whole
 from regard.translate.translation import Sentence, Translation

@@ -57,6 +57,10 @@ def load(
     compile: compile kernels with torch.compile first; auto is torch then.
     """
     translator = _load(path, *others, engine=engine, device=device, compile=compile)
+    if translator.saved.task == "denoise":
+        raise UserError(
+            f"{path}: fills in text, and can't translate yet; train it on pairs: regard train --from {path}"
+        )
     if translator.saved.task != "translation":
         raise UserError(f"{path}: is a parser, and can't translate; use it with `regard parse`")
     if not others:

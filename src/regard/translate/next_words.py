@@ -17,7 +17,7 @@ from regard.translate.words import MARK
 
 
 @dataclass(frozen=True)
-class NextWord:
+class WordChoice:
     """A word that may follow, and the translation with it."""
 
     word: str
@@ -29,7 +29,7 @@ class NextWord:
 
 def next_words(
     translator: Translator, text: str, beginning: str, options: Options = DEFAULTS, *, most: int = 6
-) -> list[NextWord]:
+) -> list[WordChoice]:
     """Return the words that may follow the beginning of a translation of a text, the most probable first.
 
     The beginning ends between two words: it is empty or what a translation says before the word to be replaced.
@@ -39,8 +39,11 @@ def next_words(
     head = f"{beginning.rstrip().removesuffix(before).rstrip()} " if number else found.before
     sentence = found.sentences[number]
     request = translator.request(replace(options, prefix=before))
-    source = [*translator.tag(options.target), *translator.source_subwords.encode([sentence.source])[0]]
-    words: dict[str, NextWord] = {}
+    source = [
+        *translator.tag(options.target, options.formality),
+        *translator.source_subwords.encode([sentence.source])[0],
+    ]
+    words: dict[str, WordChoice] = {}
     for token, probability in _probable(translator, source, request.prefix, most):
         (hypotheses,) = translator.engine.search([source], replace(request, prefix=(*request.prefix, token)))
         tokens = hypotheses[0].tokens
@@ -50,7 +53,7 @@ def next_words(
         if following:
             rest = (replace(sentence, outputs=(output,)), *found.sentences[number + 1 :])
             whole = head + replace(found, before="", sentences=rest).text
-            words.setdefault(following[0], NextWord(following[0], probability, whole))
+            words.setdefault(following[0], WordChoice(following[0], probability, whole))
     return list(words.values())
 
 

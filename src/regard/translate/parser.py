@@ -34,7 +34,7 @@ class ParseOptions:
     constraint: bool = True
     """Restrict the search to well-formed trees over the words; otherwise an ill-formed output is repaired."""
     tokenised: bool = False
-    """Whether words are already separated by spaces; otherwise the text is tokenised first."""
+    """True if words are already separated by spaces; otherwise the text is tokenised first."""
     batch_tokens: int | None = None
     """Source tokens in a batch; None for a value that suits the beam."""
 
@@ -52,7 +52,7 @@ class Parse:
     score: float | None
     """The log probability divided by the length penalty; None if nothing was searched."""
     repaired: bool
-    """Whether the tree differs from the model's output."""
+    """True if the tree differs from the model's output."""
 
     @property
     def too_long(self) -> bool:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from regard.documents.placement import Pairs
 from regard.engines.engine import Progress, Request
 from regard.search.hypothesis import Hypothesis
-from regard.text.detect import Detected, foreign
-from regard.text.languages import is_language
 from regard.text.normalise import normalise
 from regard.text.protected.casing import Casing, casing_of
+from regard.text.protected.detect import Detected, foreign
+from regard.text.protected.languages import is_language
 from regard.text.protected.names import find_names
 from regard.text.protected.numbers import localised
 from regard.text.protected.reserved import TO_PRIVATE, TO_SIGNS

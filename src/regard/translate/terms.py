@@ -1,9 +1,10 @@
 """Search for translations that use a glossary's terms.
 
-Every sentence is searched as without a glossary. Only one whose translation lacks a term is searched again. First the
-word that attends most to the term is replaced: what is before it stays, the term follows, and the model continues. If
-terms are still missing, they are required of a beam search with constraints, which places them where they cost least;
-an inflected form meets the requirement if the vocabulary has a piece for it.
+Every sentence is searched as without a glossary; a model that was trained with terms in its sources
+(`train.terminology`) reads them there. Only a sentence whose translation lacks a term is searched again. First the word
+that attends most to the term is replaced: what is before it stays, the term follows, and the model continues. If terms
+are still missing, they are required of a beam search with constraints, which places them where they cost least; an
+inflected form meets the requirement if the vocabulary has a piece for it.
 """
 
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from regard.engines.engine import Progress, Request, quiet
 from regard.search.hypothesis import Alternatives, Hypothesis, Sequences
+from regard.terms.annotation import annotated
 from regard.terms.glossary import LONGEST_ENDING, Glossary, Term, TermUse, occurs
 from regard.terms.script import is_unspaced
 from regard.text.normalise import normalise
@@ -39,9 +41,11 @@ def search_terms(
     progress: Progress = quiet,
 ) -> tuple[Found, Uses]:
     """Return the hypotheses of each source, and the terms of each text that has some."""
+    terms = {} if glossary is None else {n: held for n, text in enumerate(texts) if (held := glossary.found(text))}
+    if glossary is not None and translator.saved.terminology:
+        sources = [_shown(translator, ids, glossary) if n in terms else ids for n, ids in enumerate(sources)]
     found = translator.engine.search(sources, request, progress)
     search_loops_again(translator, sources, request, found)
-    terms = {} if glossary is None else {n: held for n, text in enumerate(texts) if (held := glossary.found(text))}
     search = _TermSearch(translator, sources, request, terms, found)
     for _ in range(ROUNDS):
         if not search.replace_words():
@@ -49,6 +53,12 @@ def search_terms(
     search.require()
     uses = {texts[number]: search.uses(number) for number in terms}
     return found, uses
+
+
+def _shown(translator: "Translator", ids: Sequence[int], glossary: Glossary) -> Sequence[int]:
+    """Return a source with the target terms beside the terms, for a model that was trained so, if it stays short."""
+    longer = annotated(ids, translator.source_subwords, glossary, translator.form, lambda term: term.targets[0])
+    return longer if len(longer) <= translator.most_tokens else ids
 
 
 class _TermSearch:

@@ -1,12 +1,13 @@
 """The results of a translator: texts made of sentences with one or more candidate translations."""
 
+import math
 from dataclasses import dataclass
 from unicodedata import east_asian_width
 
 from regard.memory.pair import Match, Pair
 from regard.search.hypothesis import Hypothesis
 from regard.terms.glossary import TermUse
-from regard.text.detect import Detected
+from regard.text.protected.detect import Detected
 from regard.translate.confidence import UNJUDGED, Judgement
 from regard.translate.reading import Kept
 from regard.translate.sentences import CLOSERS, FULL_WIDTH_ENDS
@@ -14,6 +15,7 @@ from regard.translate.words import Pairs, word_numbers
 
 # Marks that end a part without a space after it, in full width and as NFKC has them.
 MARKS = frozenset(FULL_WIDTH_ENDS + "、，；：" + "!?.,;:")
+WEAK = 0.3  # probability below which a word is weak
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,30 @@ class Translation:
         if (before, after) != (len(self.source.split()), len(self.text.split())):
             return None
         return tuple(pairs) or None
+
+    @property
+    def weak_words(self) -> dict[int, float]:
+        """Return the words, numbered as str.split gives them, that the model held improbable, with their probability.
+
+        A word's probability is that of its least probable token, given all before it. Empty without token scores, and
+        in a language whose words are not separated by spaces.
+        """
+        found: dict[int, float] = {}
+        before = 0  # words of the sentences so far
+        for sentence in self.sentences:
+            output = _numbered(sentence, 0)
+            if output is None or sentence.kept:
+                before += len(sentence.source.split())
+                continue
+            scores, words = output.hypothesis.token_scores, len(output.text.split())
+            numbers = word_numbers(output.tokens)
+            if not numbers or numbers[-1] + 1 != words:
+                return {}
+            for number, score in zip(numbers, scores, strict=False):  # scores end with that of EOS
+                if score < math.log(WEAK):
+                    found[before + number] = min(found.get(before + number, 1.0), math.exp(score))
+            before += words
+        return found if before == len(self.text.split()) else {}
 
     def option_score(self, number: int) -> float:
         """Return the sum of the sentences' scores."""

@@ -20,8 +20,8 @@ from regard.saved.saved_model import SavedModel
 from regard.saved.weights import Array
 from regard.search.hypothesis import Hypothesis
 from regard.terms.glossary import Glossary
-from regard.text.detect import Detected, Detector
 from regard.text.normalise import Form, normalise
+from regard.text.protected.detect import Detected, Detector
 from regard.text.protected.reserved import TO_PRIVATE
 from regard.text.subword_file import LONGEST_PIECE
 from regard.text.subwords import Subwords
@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # these need torch, which CTranslate2 does without
 MOST_TOKENS = 200  # of a sentence; a longer one is cut, since models are not trained on such
 WINDOW_LINES = 10_000
 WINDOW_CHARACTERS = 2_000_000
+FORMALITY = {"more": "formal", "less": "plain"}  # DeepL's words, and the names of the levels (text/formality.py)
 CleanText = Callable[[str], str]
 """A function that normalises a text."""
 Attention = Callable[[Sequence[int], Sequence[int], int | None], Array]
@@ -57,6 +58,8 @@ class Options:
     beam: int | None = None
     alpha: float | None = None
     penalty: str | None = None
+    beta: float | None = None
+    """Weight of the coverage penalty."""
     extra_length: int | None = None
     n_best: int = 1
     sampling: "Sampling | None" = None
@@ -75,6 +78,8 @@ class Options:
     """The text that the translation of every sentence begins with."""
     target: str | None = None
     """The target language of a multilingual model: `de` for one that was trained with the tag <2de>."""
+    formality: str | None = None
+    """The speech level of the target language: more, less, or one by its name, such as `polite` for <2ko:polite>."""
     languages: tuple[str, str] | None = None
     """Source and target, by which a memory's pairs are found; by default the model's."""
     split: bool = True
@@ -117,7 +122,7 @@ class Translator:
         """Without an engine, use the model of a LoadedModel. `later` loads the weights for anything but translation."""
         self.saved = saved
         self.has_weights = has_weights
-        """Whether the model's weights are available; an export alone has none."""
+        """True if the model's weights are available; an export alone has none."""
         self._later = later or (lambda: cast("LoadedModel", saved).model)
         self.form: Form = saved.form
         self.source_subwords, self._target = saved.vocabularies
@@ -129,7 +134,7 @@ class Translator:
         """Tells the language of a text; a server has one for all its models."""
         self._stand_ins: dict[tuple[int, ...], StandIns] = {}
         self.calibration: Calibration | None = None
-        """How confidence is computed, if the model was calibrated."""
+        """The weights of the confidence, if the model was calibrated."""
         self._aligned_by_engine = isinstance(engine, Aligner)
         if isinstance(engine, Aligner):  # the weights in torch are not needed then
             self.attention = engine.cross_attention
@@ -181,7 +186,7 @@ class Translator:
         progress: Progress = quiet,
     ) -> list[Translation]:
         """Translate texts together: the sentences of all are sorted by length, and equal ones translated once."""
-        request, tag = self.request(options), self.tag(options.target)
+        request, tag = self.request(options), self.tag(options.target, options.formality)
         recall = Recall(self, options)
         recall.look_up(text.strip() for text in texts)
         guard = Protector(self, options)
@@ -294,6 +299,11 @@ class Translator:
         changes = {key: getattr(options, key) for key in DecodeConfig.model_fields}
         given = {key: value for key, value in changes.items() if value is not None}
         decode = check(DecodeConfig, {**self.saved.decode.model_dump(), **given}, "the options")
+        if decode.beta and (options.sampling is not None or options.required or options.glossary is not None):
+            raise UserError(
+                "the coverage penalty (beta) ranks the outputs of a beam search; leave it out with sampling, required "
+                "words and glossaries"
+            )
         if options.n_best > decode.beam and options.sampling is None:
             # The K best need a beam of K.
             decode = check(DecodeConfig, {**decode.model_dump(), "beam": options.n_best}, "the options")
@@ -320,22 +330,40 @@ class Translator:
     def _word(self, word: str) -> tuple[int, ...]:
         return tuple(self.target_subwords.encode([_no_blank(normalise(word, self.form), word)])[0])
 
-    def tag(self, target: str | None) -> list[int]:
-        """Return the ids before every source that select the target language; by default the model's own."""
-        tags, usual = self.source_subwords.tags, self.saved.languages[1]
+    def tag(self, target: str | None, formality: str | None = None) -> list[int]:
+        """Return the ids before every source that select the target language and speech level; by default its own."""
+        usual = self.saved.languages[1]
+        tags = self.source_subwords.language_tags
+        if formality is not None:
+            return self.source_subwords.tag_ids(self._level(target or usual, formality))
         if not tags and target in (None, usual):
             return []
         if target is None and f"<2{usual}>" not in tags:
             known = ", ".join(tags)
             raise UserError(f"this model translates into several languages ({known}); say which one, such as --to de")
         asked = target or f"<2{usual}>"
-        return [self.source_subwords.tag(asked if asked.startswith("<") else f"<2{asked}>")]
+        return self.source_subwords.tag_ids(asked if asked.startswith("<") else f"<2{asked}>")
+
+    def levels(self, target: str | None = None) -> list[str]:
+        """Return the speech levels of a target language that the model was trained with, by the names in its tags."""
+        start = f"<2{target or self.saved.languages[1]}:"
+        return [tag[len(start) : -1] for tag in self.source_subwords.tags if tag.startswith(start)]
+
+    def _level(self, target: str | None, formality: str) -> str:
+        """Return the tag of a speech level."""
+        known = self.levels(target)
+        level = FORMALITY.get(formality, formality)
+        if level not in known:
+            into = target or "its target language"
+            there = f"it has {', '.join(known)}" if known else "leave the formality out, or take another model"
+            raise UserError(f"the model was not trained with the formality {formality!r} into {into}; {there}")
+        return f"<2{target}:{level}>"
 
     @property
     def directions(self) -> list[tuple[str | None, str]]:
         """Return (source, target) languages, the default first; a multilingual model reads all that it writes."""
         source, target = self.saved.languages
-        written = [tag[2:-1] for tag in self.source_subwords.tags if tag.startswith("<2")]
+        written = [tag[2:-1] for tag in self.source_subwords.language_tags if ":" not in tag]
         if not written:
             return [(source, target)] if target is not None else []
         read = dict.fromkeys([source, *written])

@@ -45,6 +45,18 @@ def test_the_time_left_includes_validations() -> None:
     assert one.left(20) == pytest.approx(20 * 2.0 + 3 * 30.0)
 
 
+def test_time_left_of_a_run_that_ends_by_the_clock() -> None:
+    clock = [100.0]
+    one = Clock(1000, 500, lambda: clock[0], limit=60.0)
+    for _ in range(3):
+        clock[0] += 1.0
+        one.step()
+    assert one.left(3) == pytest.approx(57.0), "and not the 997 seconds that the steps would take"
+    clock[0] = 300.0
+    assert one.left(3) == 0.0
+    assert Clock(5, 500, lambda: clock[0], limit=60.0).left(0) is None
+
+
 def test_a_terminal_says_what_is_done_now() -> None:
     with Progress(console=Console(file=StringIO())) as progress:
         terminal = Terminal(progress, progress.add_task("", total=100, left=""), None, Clock(100, 10))

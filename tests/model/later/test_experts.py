@@ -134,14 +134,16 @@ def test_the_penalty_comes_from_encoder_and_decoder(settings: dict[str, object])
     assert model.eval().features_and_penalty(source, target)[1] is None
 
 
-def test_padding_is_left_out_of_the_balance() -> None:
+@pytest.mark.parametrize("settings", [{"architecture": "gnmt"}, {"heads": 2}])
+def test_padding_is_left_out_of_the_balance(settings: dict[str, object]) -> None:
     torch.manual_seed(1)
-    model = build(model_config(vocabulary=30, d_model=16, heads=2, experts=4, active_experts=1, d_ff=8)).train()
+    sizes = {"vocabulary": 30, "d_model": 16, "encoder_layers": 2, "decoder_layers": 2}
+    model = build(model_config(**sizes, experts=4, active_experts=1, d_ff=8, **settings)).train()
     source, target = torch.tensor([[5, 6, EOS]]), torch.tensor([[BOS, 8]])
     longer = torch.tensor([[5, 6, EOS, PAD, PAD]]), torch.tensor([[BOS, 8, PAD, PAD]])
     for layer in model.modules():
         if hasattr(layer, "chance"):
-            layer.chance = 0.0
+            layer.chance = 0.0  # type: ignore[assignment]
     with drop_by(1):
         _, alone = model.features_and_penalty(source, target)
     with drop_by(1):

@@ -9,7 +9,7 @@ from regard.config.presets import preset
 from regard.data.prepared import Prepared
 from regard.evaluate.bleu import bleu
 from regard.model.cost import cost
-from regard.paper.systems.measure import bleu_interval, by_length, training_flops
+from regard.paper.systems.measure import bleu_interval, length_groups, training_flops
 from regard.paper.table2 import mean_lengths
 from regard.train.run import settle
 
@@ -35,7 +35,7 @@ def test_the_interval_holds_the_score_and_narrows_with_more_sentences() -> None:
 def test_groups_have_equally_many_sentences_and_at_least_200() -> None:
     for count, groups in ((1000, 4), (650, 3), (399, 1), (10, 1)):
         sources, lines, references = texts(count)
-        found = by_length(sources, lines, references)
+        found = length_groups(sources, lines, references)
         assert len(found) == groups and sum(group.sentences for group in found) == count
         assert max(g.sentences for g in found) - min(g.sentences for g in found) <= 1
         bounds = [tuple(map(int, group.words.split("-"))) for group in found]

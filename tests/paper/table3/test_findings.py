@@ -7,19 +7,19 @@ import pytest
 
 from regard.config.presets import paper_figures
 from regard.paper.experiment import read_experiment
-from regard.paper.table3.findings import Change, Comparison, Finding, Point, Verdict, judge, verdict
+from regard.paper.table3.findings import Change, Finding, Point, RowComparison, Verdict, judge, verdict
 from regard.paper.table3.paired import Interval
 from regard.paper.table3.plan import Table3
 
 NOISE = {1: 0.002, 2: -0.002, 3: 0.0}
 
 
-def compared(**rows: float) -> Comparison:
+def compared(**rows: float) -> RowComparison:
     """Rows with this ratio of perplexity to base's, and so much BLEU less; the noise of base goes the other way."""
     points = {"base": {seed: Point(5 * (1 - noise), 25 + 100 * noise) for seed, noise in NOISE.items()}}
     for name, ratio in rows.items():
         points[name] = {seed: Point(5 * ratio * (1 + noise), 25 - 10 * (ratio - 1)) for seed, noise in NOISE.items()}
-    return Comparison.of(points)
+    return RowComparison.of(points)
 
 
 @pytest.mark.parametrize(
@@ -70,13 +70,13 @@ def test_what_was_not_run_is_not_judged() -> None:
         None,
         None,
     )
-    assert judge(finding, Comparison.of({}), 2.0).reason == "base was not run"
+    assert judge(finding, RowComparison.of({}), 2.0).reason == "base was not run"
     once = {
         "base": {1: Point(5, 25), 2: Point(5.1, 25)},
         "y": {1: Point(5, 25), 2: Point(5, 24)},
         "x": {1: Point(9, 1)},
     }
-    assert "two seeds in common" in str(judge(finding, Comparison.of(once), 2.0).reason)
+    assert "two seeds in common" in str(judge(finding, RowComparison.of(once), 2.0).reason)
 
 
 def test_the_paper_finds_what_we_say_it_does() -> None:
@@ -87,7 +87,7 @@ def test_the_paper_finds_what_we_say_it_does() -> None:
         for name in table.rows
         if (paper := paper_figures(name)) is not None
     }
-    judged = [judge(finding, Comparison.of(points), table.margin) for finding in table.findings]
+    judged = [judge(finding, RowComparison.of(points), table.margin) for finding in table.findings]
     assert {one.verdict for one in judged} == {"reappears"}
     assert {one.bleu.verdict for one in judged if one.bleu is not None} == {"reappears", None}
     assert {one.group for one in judged} == {*"ABCDE", "big"}

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 from tests.serve.running import Running, gated, running
-from tests.serve.test_steady import LINES, until
+from tests.serve.test_steady import LINES
 from tests.support.models import like_trained
 from tests.support.saving import save_built
+from tests.support.waiting import until
 
 from regard.config.decode import DecodeConfig
 from regard.config.run import Config
@@ -60,6 +61,9 @@ def test_details(served: Running, folders: dict[str, str]) -> None:
         assert [one["score"] for one in found["alternatives"]] == pytest.approx(
             [score for _, score in wanted], abs=1e-3
         )
+        scored = translator.window([text], Options(n_best=4, token_scores=True))[0]
+        weak = {one["word"]: one["probability"] for one in found["weak"]}
+        assert weak == pytest.approx(scored.weak_words if scored.text == best.text else {}, abs=1e-3)
 
 
 def test_details_along_a_route(served: Running, folders: dict[str, str]) -> None:
@@ -76,7 +80,13 @@ def test_details_along_a_route(served: Running, folders: dict[str, str]) -> None
     assert found["translatedText"] == two.text
     assert found["alignment"] == [[origin[middle], target] for middle, target in two.pairs or () if middle in origin]
     same = served.post("/details", {"q": "A b c", "source": "fr", "target": "fr"}).json
-    assert same == {"translatedText": "A b c", "score": 0, "alignment": [[0, 0], [1, 1], [2, 2]], "alternatives": []}
+    assert same == {
+        "translatedText": "A b c",
+        "score": 0,
+        "alignment": [[0, 0], [1, 1], [2, 2]],
+        "alternatives": [],
+        "weak": [],
+    }
 
 
 def test_a_greedy_model_has_scores(saved: LoadedModel, tmp_path: Path) -> None:

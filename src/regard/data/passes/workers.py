@@ -163,7 +163,7 @@ def run_worker(handle: int) -> None:
 
 
 def _end_with_caller() -> None:
-    """Where the system supports it, end when the caller is killed, even during a long item."""
+    """End when the caller is killed, even during a long item, on systems that support it."""
     if sys.platform == "linux":
         parent_death_signal = 1  # PR_SET_PDEATHSIG of <sys/prctl.h>
         ctypes.CDLL(None).prctl(parent_death_signal, signal.SIGKILL)

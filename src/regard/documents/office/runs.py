@@ -23,7 +23,7 @@ class Run:
     opening: str
     closing: str
     optional: bool = True
-    """Whether it may be lost; a link may not."""
+    """True if it may be lost; a link may not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from regard.errors import Failed, UserError
 from regard.saved.weights import Array
 from regard.search.hypothesis import NO_NUMBERS, Hypothesis, unscored
 
-ROWS = 96  # kRows of source/search/worker.h: hypotheses that a thread extends together
+ROWS = 64  # kRows of source/search/worker.h: hypotheses that a thread extends together
 WAITING = 1.5  # sentences in the engine for each that has a row
 WIDEST = 64  # the widest beam that it supports
 BATCH_TOKENS = 512  # source tokens that are encoded together
@@ -107,6 +107,7 @@ class NativeEngine:
             or request.unknown
             or any(rules)
             or request.decode.beam > WIDEST
+            or request.decode.beta > 0
             or len(request.prefix) >= self.positions
         )
 

@@ -48,7 +48,7 @@ class DeepState:
 
 
 class Bottom(NamedTuple):
-    """What the bottom layer computed at T positions."""
+    """The bottom layer's input, output and attention at T positions."""
 
     read_RTE: Tensor
     """Its input: the embedded token and the context."""
@@ -60,7 +60,7 @@ class Bottom(NamedTuple):
 
 
 class Above(NamedTuple):
-    """What the layers above computed."""
+    """The output of the layers above, and their states."""
 
     features_RTD: Tensor
     cells: Sequence[Cell]

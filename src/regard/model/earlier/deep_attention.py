@@ -2,7 +2,7 @@
 
 A layer is taken apart into a linear block f and a recurrent block, the LSTM whose gates are σ and tanh of f_t + W_r
 h_{t-1}. The next layer reads not only the recurrent output h but also f, so that a path of linear maps alone leads
-through all layers (section 3.1, equations 5 to 7):
+through all layers:
 
     f^k_t = W^k_f [Half(f^{k-1}_t), Dr(h^{k-1}_t)],        h^k_t = LSTM(f^k_t, h^k_{t±1}),        f^1_t = W^1_f x_t
 

@@ -1,16 +1,16 @@
 """GNMT (Wu et al., 2016): a deep LSTM with residual connections and attention from the decoder's bottom layer.
 
 The encoder's bottom layer reads the source in both directions, its second layer receives both, and from the third layer
-on each layer's input is added to its output (section 3.1, equation 5; m is the hidden state that other papers call h):
+on each layer's input is added to its output (m is the hidden state that other papers call h):
 
     m_t, c_t = LSTM(x_t, m_{t-1}, c_{t-1})        x'_t = m_t + x_t
 
-The decoder is such a stack, too. Its bottom layer attends to the source (equation 4; deep.py), and every layer reads
-the context a_i beside the output of the layer below. Dropout is on embeddings and on what a layer passes to the next,
-never from one position to the next (Zaremba et al., 2014).
+The decoder is such a stack, too. Its bottom layer attends to the source (deep.py), and every layer reads the context
+a_i beside the output of the layer below. Dropout is on embeddings and on what a layer passes to the next, never from
+one position to the next (Zaremba et al., 2014).
 
-With `experts` it is the model of Shazeer et al., 2017 (appendix E): a mixture of experts between the encoder's second
-and third layer, and one between the decoder's first and second, each with a residual connection. They also have
+With `experts` it is the model for translation of Shazeer et al., 2017: a mixture of experts between the encoder's
+second and third layer, and one between the decoder's first and second, each with a residual connection. They also have
 residual connections around the first layers, LSTMs with 2,048 units projected to 512, and another score; here those are
 GNMT's.
 

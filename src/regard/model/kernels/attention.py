@@ -17,7 +17,7 @@ from regard.model.masks import distances, visible
 
 
 class Rule(NamedTuple):
-    """Which keys a query may attend to, and how they are scored."""
+    """The keys that a query may attend to, and the kind of score."""
 
     causal: bool
     """The queries are the last of the keys, and see none after them."""

@@ -1,17 +1,17 @@
 """A sparsely gated mixture of experts (Shazeer et al., 2017): many feed-forward networks, of which a token uses k.
 
-    y = Σ_i G(x)_i E_i(x),        E_i(x) = max(0, x W1_i + b1_i) W2_i + b2_i          (equation 1)
-    G(x) = softmax(KeepTopK(H(x), k))                                                 (equation 3)
-    H(x)_i = x·W_g,i + StandardNormal() · Softplus(x·W_noise,i)                       (equation 4)
+    y = Σ_i G(x)_i E_i(x),        E_i(x) = max(0, x W1_i + b1_i) W2_i + b2_i
+    G(x) = softmax(KeepTopK(H(x), k))
+    H(x)_i = x·W_g,i + StandardNormal() · Softplus(x·W_noise,i)
 
-KeepTopK sets all but the k largest to −inf (equation 5), so only k experts are computed. The noise is added in training
-only; it moves tokens between experts, so that none starves. Both matrices of the gate start at 0 (appendix A).
+KeepTopK sets all but the k largest to −inf, so only k experts are computed. The noise is added in training
+only; it moves tokens between experts, so that none starves. Both matrices of the gate start at 0, as in their paper.
 
 Two losses keep the experts in balance, with CV the coefficient of variation (deviation over mean) over the experts:
 
-    Importance(X) = Σ_x G(x),     L_importance = w · CV(Importance(X))²               (equations 6 and 7)
-    P(x, i) = Φ((x·W_g,i − kth_excluding(H(x), k, i)) / Softplus(x·W_noise,i))        (equations 8 and 9)
-    Load(X) = Σ_x P(x, ·),        L_load = w · CV(Load(X))²                           (equations 10 and 11)
+    Importance(X) = Σ_x G(x),     L_importance = w · CV(Importance(X))²
+    P(x, i) = Φ((x·W_g,i − kth_excluding(H(x), k, i)) / Softplus(x·W_noise,i))
+    Load(X) = Σ_x P(x, ·),        L_load = w · CV(Load(X))²
 
 kth_excluding(v, k, i) is the k-th largest of v without v_i: P is the chance that a new draw of i's noise chooses i.
 X are the tokens of a micro-batch, without padding.

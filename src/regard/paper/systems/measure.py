@@ -1,4 +1,4 @@
-"""What is measured of a trained system: BLEU with intervals, by length, and the operations of its training."""
+"""Measure a trained system: BLEU with intervals, by length, and the operations of its training."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +23,7 @@ from regard.translate.load import load
 
 GROUPS, FEWEST = 4, 200  # groups of sentences by length, and the fewest sentences of one
 SAMPLES = 1000  # of the bootstrap
-Interval = tuple[float, float]
+Bounds = tuple[float, float]
 
 
 class LengthGroup(Frozen):
@@ -32,7 +32,7 @@ class LengthGroup(Frozen):
     words: str
     sentences: int
     bleu: float
-    interval: Interval
+    interval: Bounds
 
 
 class Tested(Frozen):
@@ -47,7 +47,7 @@ class Tested(Frozen):
     flops: float
     """Operations of training."""
     bleu: float
-    interval: Interval
+    interval: Bounds
     """95 %, by bootstrap over the sentences."""
     signature: str
     by_length: tuple[LengthGroup, ...]
@@ -69,7 +69,7 @@ def measured(models: Sequence[Path], sample: Sample) -> tuple[list[str], dict[st
         "bleu": score.value,
         "interval": bleu_interval(lines, references),
         "signature": score.signature,
-        "by_length": by_length([pair.source for pair in sample.pairs], lines, references),
+        "by_length": length_groups([pair.source for pair in sample.pairs], lines, references),
         "measured_on": sample.name,
         "sample": sample.checksum,
         "code": code_version(MEASURING),
@@ -77,7 +77,7 @@ def measured(models: Sequence[Path], sample: Sample) -> tuple[list[str], dict[st
     return lines, figures
 
 
-def bleu_interval(lines: Sequence[str], references: Sequence[str]) -> Interval:
+def bleu_interval(lines: Sequence[str], references: Sequence[str]) -> Bounds:
     """Return the 95 % interval of BLEU by bootstrap: sentences are drawn again, with replacement (Koehn, 2004)."""
     measure: BLEU = metric()
     statistics = np.array(measure._extract_corpus_statistics(lines, [references]))
@@ -90,7 +90,7 @@ def bleu_interval(lines: Sequence[str], references: Sequence[str]) -> Interval:
     return low, high
 
 
-def by_length(sources: Sequence[str], lines: Sequence[str], references: Sequence[str]) -> tuple[LengthGroup, ...]:
+def length_groups(sources: Sequence[str], lines: Sequence[str], references: Sequence[str]) -> tuple[LengthGroup, ...]:
     """Return the BLEU of up to four groups of equally many sentences, by the words of the source."""
     words = [len(source.split()) for source in sources]
     order = sorted(range(len(words)), key=words.__getitem__)
@@ -119,7 +119,7 @@ def training_flops(config: Config, data: Prepared, tokens: int) -> float:
     return passes * per_pair.training_flops * tokens / (per_pair.source_tokens + per_pair.target_tokens)
 
 
-def known(path: Path, config: Config, data: Prepared, sample: Sample, warn: Warn) -> Tested | None:
+def known_tested(path: Path, config: Config, data: Prepared, sample: Sample, warn: Warn) -> Tested | None:
     """Return the figures at `path` if settings, data, sample and code version match."""
     if not path.exists():
         return None
@@ -142,7 +142,7 @@ def settings(config: Config) -> dict[str, Any]:
     return values
 
 
-def keep(path: Path, tested: Tested, lines: Sequence[str]) -> None:
+def keep_tested(path: Path, tested: Tested, lines: Sequence[str]) -> None:
     """Write the figures, and the translations beside them."""
     write_bytes(path.with_suffix(".txt"), "".join(f"{line}\n" for line in lines).encode())
     write_json(path, tested.model_dump(mode="json"))

@@ -1,5 +1,6 @@
 """The plan of Table 2's experiment: which systems are trained, how large they are, and for how long."""
 
+from bisect import bisect_left
 from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
@@ -10,10 +11,10 @@ from regard.config.run import Config
 from regard.data.prepared import Prepared
 from regard.errors import UserError
 from regard.model.cost import cost
-from regard.paper.lineage import as_large
+from regard.paper.experiment import Sections
 from regard.train.run import settle
 
-Settings = dict[str, dict[str, Any]]
+WIDTHS = range(8, 8192, 8)  # candidates for d_model
 
 
 class System(Frozen):
@@ -32,7 +33,7 @@ class System(Frozen):
     """Choose d_model so that it has as many parameters as the baseline."""
     ensemble: str | None = None
     """The name in the paper's Table 2 of an ensemble of all its seeds."""
-    set: Settings = Field(default_factory=dict)
+    set: Sections = Field(default_factory=dict)
 
 
 class Table2(Frozen):
@@ -43,7 +44,7 @@ class Table2(Frozen):
     rate_share: Annotated[float, Field(gt=0, le=1)]
     """Part of the run that each learning rate is tried for."""
     systems: Annotated[tuple[System, ...], Field(min_length=1)]
-    set: Settings = Field(default_factory=dict)
+    set: Sections = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -89,6 +90,17 @@ def configurations(plan: Table2, data: Prepared) -> dict[str, Config]:
     return found
 
 
+def as_large(config: Config, parameters: int) -> Config:
+    """Return the configuration with the d_model whose number of parameters is nearest."""
+
+    def missing(width: int) -> int:
+        return parameters - cost(config.model.model_copy(update={"d_model": width})).parameters
+
+    above = bisect_left(WIDTHS, 0, key=lambda width: -missing(width))
+    width = min(WIDTHS[max(above - 1, 0) : above + 1], key=lambda width: abs(missing(width)))
+    return config.model_copy(update={"model": config.model.model_copy(update={"d_model": width})})
+
+
 def _check_schedule(system: System, config: Config) -> None:
     if config.train.schedule == "cosine":
         raise UserError(f"{system.name}: a cosine ends at a step known before; choose another train.schedule")
@@ -101,9 +113,9 @@ def _check_schedule(system: System, config: Config) -> None:
         raise UserError(f"{system.name}: the paper's schedule has no rate to choose; set train.schedule=inverse-sqrt")
 
 
-def merged(*layers: Settings) -> Settings:
+def merged(*layers: Sections) -> Sections:
     """Return settings by section, later ones over earlier ones."""
-    together: Settings = {}
+    together: Sections = {}
     for layer in layers:
         for section, values in layer.items():
             together[section] = {**together.get(section, {}), **values}

@@ -9,20 +9,23 @@ from regard.evaluate.bleu import compare
 from regard.files import write_bytes, write_json
 from regard.paper.experiment import Sample
 from regard.paper.markdown import number, table
+from regard.paper.plots import Length, draw_lengths, draw_losses
 from regard.paper.published import Translated, published
 from regard.paper.systems.measure import Tested, kept_lines
 from regard.paper.systems.plan import System, Table2
-from regard.paper.systems.run import ENSEMBLE, TIME, TOKENS, Found, Outcomes
+from regard.paper.systems.run import ENSEMBLE, TIME, TOKENS, Outcomes, SystemResult
+from regard.train.log import records
+from regard.train.run import LOG
 
 HIDDEN = {"settings", "data", "sample", "signature", "measured_on", "code"}
 MOMENTS = {"tokens": (TOKENS, "After the same tokens"), "time": (TIME, "After the same processor time")}
 
 
 def write_table2(out: Path, plan: Table2, outcomes: Outcomes, sample: Sample) -> dict[str, Any]:
-    """Write table2.json and table2.md; return the content of the first."""
+    """Write table2.json, table2.md and two figures; return the content of the first."""
     first = plan.systems[0]
     base = outcomes[first.name]
-    assert isinstance(base, Found)
+    assert isinstance(base, SystemResult)
     one = next(iter(base.tokens.values()))
     facts = {
         "baseline": first.name,
@@ -36,11 +39,35 @@ def write_table2(out: Path, plan: Table2, outcomes: Outcomes, sample: Sample) ->
     report = {**facts, "steps": plan.steps, "systems": rows, "not_run": missing}
     write_json(out / "table2.json", report)
     write_bytes(out / "table2.md", as_markdown(report).encode())
+    _draw(out, plan, outcomes, one.cpu_seconds)
     return report
 
 
+def _draw(out: Path, plan: Table2, outcomes: Outcomes, limit: float) -> None:
+    """Plot BLEU over length and validation loss over processor time, of each system's first seed."""
+    done = {name: found for name, found in outcomes.items() if isinstance(found, SystemResult)}
+    firsts = {name: next(iter(found.tokens.values())).by_length for name, found in done.items()}
+    lengths = {name: [Length(one.words, one.bleu, one.interval) for one in groups] for name, groups in firsts.items()}
+    draw_lengths(out / "table2-length.svg", lengths)
+    runs = {name: out / name / f"seed-{next(iter(found.tokens))}" for name, found in done.items()}
+    curves = {name: losses(run) for name, run in runs.items() if plan.system(name).refines is None}
+    draw_losses(out / "table2-time.svg", curves, limit)
+
+
+def losses(run: Path) -> list[tuple[float, float]]:
+    """Return processor time and validation loss at every validation that has a training entry of its step."""
+    seconds: dict[int, float] = {}
+    points = []
+    for record in records(run / LOG):
+        if record.get("event") == "train":
+            seconds[record["step"]] = record["cpu_seconds"]
+        elif record.get("event") == "validation" and record["step"] in seconds:
+            points.append((seconds[record["step"]], record["nll"]))
+    return points
+
+
 def _entry(
-    out: Path, plan: Table2, name: str, found: Found | str, outcomes: Outcomes, sample: Sample
+    out: Path, plan: Table2, name: str, found: SystemResult | str, outcomes: Outcomes, sample: Sample
 ) -> dict[str, Any]:
     system = plan.system(name)
     entry: dict[str, Any] = {"published": _published(system.published)}

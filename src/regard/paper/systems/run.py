@@ -19,7 +19,7 @@ from regard.errors import Failed, UserError
 from regard.evaluate.validator import bleu_validator
 from regard.files import MANIFEST, read_json, whole_directory, write_json
 from regard.paper.experiment import Sample, Warn, Watch, progress, train_to_the_end
-from regard.paper.systems.measure import Tested, keep, known, measured, settings, tested_run
+from regard.paper.systems.measure import Tested, keep_tested, known_tested, measured, settings, tested_run
 from regard.paper.systems.plan import System, Table2, chosen_systems, configurations, with_train
 from regard.saved.folder import load_model
 from regard.train.log import Record, records
@@ -33,7 +33,7 @@ AT_TOKENS = f"{MODEL}-same-tokens"
 
 @dataclass(frozen=True)
 class Bench:
-    """What all systems share."""
+    """The plan, data and folders that all systems share."""
 
     plan: Table2
     data: Prepared
@@ -44,7 +44,7 @@ class Bench:
 
 
 @dataclass(frozen=True)
-class Found:
+class SystemResult:
     """The figures of a system: by seed at each moment, and of the ensemble of its seeds."""
 
     tokens: dict[int, Tested]
@@ -52,7 +52,7 @@ class Found:
     ensemble: Tested | None
 
 
-Outcomes = dict[str, Found | str]
+Outcomes = dict[str, SystemResult | str]
 """The figures by system, or the reason why there are none."""
 
 
@@ -68,7 +68,7 @@ def run_table2(bench: Bench, wanted: list[str], *, fresh: bool = False) -> Outco
         remove_system(bench.out / name)
     for system in bench.plan.systems:
         base = outcomes.get(first)
-        goals = base.tokens if isinstance(base, Found) else {}
+        goals = base.tokens if isinstance(base, SystemResult) else {}
         before = outcomes.get(system.refines) if system.refines is not None else None
         if system.name not in chosen:
             if (there := _already(bench, system, configs[system.name])) is not None:
@@ -85,7 +85,9 @@ def run_table2(bench: Bench, wanted: list[str], *, fresh: bool = False) -> Outco
     return outcomes
 
 
-def _run_system(bench: Bench, system: System, config: Config, goals: dict[int, Tested], before: Found | None) -> Found:
+def _run_system(
+    bench: Bench, system: System, config: Config, goals: dict[int, Tested], before: SystemResult | None
+) -> SystemResult:
     rate = _chosen_rate(bench, system, config, before)
     tokens, time = {}, {}
     for seed in system.seeds:
@@ -95,14 +97,14 @@ def _run_system(bench: Bench, system: System, config: Config, goals: dict[int, T
             tokens[seed] = _refined(bench, system, one, seed, before)
         else:
             tokens[seed], time[seed] = _moments(bench, system, one, seed, goal)
-    return Found(tokens, time, _ensemble(bench, system, config, tokens))
+    return SystemResult(tokens, time, _ensemble(bench, system, config, tokens))
 
 
 def _folder(bench: Bench, system: System | str, seed: int) -> Path:
     return bench.out / (system if isinstance(system, str) else system.name) / f"seed-{seed}"
 
 
-def _already(bench: Bench, system: System, config: Config) -> Found | None:
+def _already(bench: Bench, system: System, config: Config) -> SystemResult | None:
     """Return the figures of a system that is done; None unless all of them are there."""
     path = bench.out / system.name / RATE
     if not path.exists():
@@ -113,17 +115,17 @@ def _already(bench: Bench, system: System, config: Config) -> Found | None:
         moments.append({})
         for seed in system.seeds:
             one = with_train(config, seed=seed, peak_rate=rate)
-            found = known(_folder(bench, system, seed) / name, one, bench.data, bench.sample, bench.warn)
+            found = known_tested(_folder(bench, system, seed) / name, one, bench.data, bench.sample, bench.warn)
             if found is None:
                 return None
             moments[-1][seed] = found
     together = None
     if system.ensemble is not None:
-        together = known(bench.out / system.name / ENSEMBLE, config, bench.data, bench.sample, bench.warn)
-    return Found(moments[0], moments[1] if len(moments) > 1 else {}, together)
+        together = known_tested(bench.out / system.name / ENSEMBLE, config, bench.data, bench.sample, bench.warn)
+    return SystemResult(moments[0], moments[1] if len(moments) > 1 else {}, together)
 
 
-def _chosen_rate(bench: Bench, system: System, config: Config, before: Found | None) -> float:
+def _chosen_rate(bench: Bench, system: System, config: Config, before: SystemResult | None) -> float:
     """Return the learning rate that is best on the validation set after a part of the run, with the first seed.
 
     The best is that of the lowest loss or, where train.best is bleu, of the highest BLEU.
@@ -174,7 +176,7 @@ def _last_loss(run: Path, best: str) -> float:
 
 
 def _train(
-    bench: Bench, title: str, config: Config, run: Path, system: System, seed: int, before: Found | None
+    bench: Bench, title: str, config: Config, run: Path, system: System, seed: int, before: SystemResult | None
 ) -> Record:
     """Train to the last step; a refined system starts from the trained model of the same seed."""
     weights = None
@@ -189,7 +191,7 @@ def _validator(bench: Bench, config: Config) -> Validator | None:
     return bleu_validator(bench.data, config, subword_files(bench.data)) if config.train.bleu else None
 
 
-def _seed_before(before: Found, seed: int) -> int:
+def _seed_before(before: SystemResult, seed: int) -> int:
     """Return the seed of the model to refine: the same, or the first if it was not trained with that one."""
     return seed if seed in before.tokens else next(iter(before.tokens))
 
@@ -198,7 +200,7 @@ def _moments(bench: Bench, system: System, config: Config, seed: int, goal: Test
     """Train until both moments are tested; for the baseline, which has no goal, they coincide."""
     run, title = _folder(bench, system, seed), f"{system.name}, seed {seed}"
     paths = run / TOKENS, run / TIME
-    by_tokens, by_time = (known(path, config, bench.data, bench.sample, bench.warn) for path in paths)
+    by_tokens, by_time = (known_tested(path, config, bench.data, bench.sample, bench.warn) for path in paths)
     if by_time is not None and goal is not None and not _in_time(run, config, by_time, goal):
         by_time = None  # the baseline was trained again and took another time
     while by_tokens is None or by_time is None:
@@ -215,9 +217,9 @@ def _moments(bench: Bench, system: System, config: Config, seed: int, goal: Test
         tested, lines = tested_run(run / MODEL, config, bench.data, bench.sample, last)
         if at_tokens:
             _copy_model(run / MODEL, run / AT_TOKENS)
-            keep(paths[0], by_tokens := tested, lines)
+            keep_tested(paths[0], by_tokens := tested, lines)
         if at_time:
-            keep(paths[1], by_time := tested, lines)
+            keep_tested(paths[1], by_time := tested, lines)
     return by_tokens, by_time
 
 
@@ -251,16 +253,16 @@ def _checkpoints(run: Path, every: int) -> list[tuple[int, float]]:
     return [(0, 0.0), *((line["step"], line["cpu_seconds"]) for line in progress(run) if line["step"] % every == 0)]
 
 
-def _refined(bench: Bench, system: System, config: Config, seed: int, before: Found) -> Tested:
+def _refined(bench: Bench, system: System, config: Config, seed: int, before: SystemResult) -> Tested:
     """Train a system that continues another's model, and test it; its cost includes that of the other."""
     run = _folder(bench, system, seed)
-    tested = known(run / TOKENS, config, bench.data, bench.sample, bench.warn)
+    tested = known_tested(run / TOKENS, config, bench.data, bench.sample, bench.warn)
     if tested is None:
         last = _train(bench, f"{system.name}, seed {seed}", config, run, system, seed, before)
         first = before.tokens[_seed_before(before, seed)]
         tested, lines = tested_run(run / MODEL, config, bench.data, bench.sample, last, first)
         _copy_model(run / MODEL, run / AT_TOKENS)
-        keep(run / TOKENS, tested, lines)
+        keep_tested(run / TOKENS, tested, lines)
     return tested
 
 
@@ -277,7 +279,7 @@ def _ensemble(bench: Bench, system: System, config: Config, tokens: Mapping[int,
     if system.ensemble is None:
         return None
     path = bench.out / system.name / ENSEMBLE
-    tested = known(path, config, bench.data, bench.sample, bench.warn)
+    tested = known_tested(path, config, bench.data, bench.sample, bench.warn)
     if tested is None or tested.tokens != sum(one.tokens for one in tokens.values()):
         lines, figures = measured([_folder(bench, system, seed) / AT_TOKENS for seed in tokens], bench.sample)
         one = next(iter(tokens.values()))
@@ -292,7 +294,7 @@ def _ensemble(bench: Bench, system: System, config: Config, tokens: Mapping[int,
             data=fingerprint(bench.data.directory),
             **figures,
         )
-        keep(path, tested, lines)
+        keep_tested(path, tested, lines)
     return tested
 
 

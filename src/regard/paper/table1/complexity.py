@@ -138,7 +138,7 @@ def _times(rounds: int) -> tuple[Times, Times]:
 
 @torch.inference_mode()
 def _by_size(sizes: tuple[int, ...], rounds: int, shape: Callable[[int], tuple[int, int]]) -> Times:
-    """Return the minimum time of each, measured in rounds over all, so that a busy moment does not spoil any result."""
+    """Return the minimum time of each, measured in rounds over all, so that a busy moment spoils no result."""
     inputs = {size: torch.randn(1, *shape(size)) for size in sizes}
     layers = {(kind, size): mixing(kind, shape(size)[1]).mix for kind in TABLE for size in sizes}
     times: Times = {kind: dict.fromkeys(sizes, float("inf")) for kind in TABLE}
@@ -149,7 +149,8 @@ def _by_size(sizes: tuple[int, ...], rounds: int, shape: Callable[[int], tuple[i
 
 
 def _seconds(mix: Callable[[Tensor], Tensor], x_1ND: Tensor) -> float:
-    """Return the CPU time of this thread, which other processes do not affect."""
+    """Return the CPU time of this thread, which other processes do not affect; a first call warms the caches."""
+    mix(x_1ND)
     start = time.thread_time()
     mix(x_1ND)
     return time.thread_time() - start

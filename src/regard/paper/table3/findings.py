@@ -40,8 +40,8 @@ class Finding(Frozen):
 
 
 @dataclass(frozen=True)
-class Measured:
-    """A difference from base with its interval, and whether it is what the paper has."""
+class MeasuredDifference:
+    """A difference from base with its interval, and the verdict on it."""
 
     difference: float
     interval: tuple[float, float]
@@ -50,8 +50,8 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """Whether a finding reappears."""
+class JudgedFinding:
+    """The judgement of a finding: whether it reappears, with its interval."""
 
     group: str
     row: str
@@ -61,15 +61,15 @@ class Judgement:
     difference: float | None
     """Of the perplexity, in percent of base's."""
     interval: tuple[float, float] | None
-    bleu: Measured | None
+    bleu: MeasuredDifference | None
     """Of BLEU, in points; it does not change the verdict."""
     seeds: tuple[int, ...]
     reason: str | None
-    """Why it was not judged."""
+    """The reason why it was not judged."""
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RowComparison:
     """The rows of a table as the rule compares them: the logarithm of perplexity, and BLEU."""
 
     logs: Values
@@ -77,7 +77,7 @@ class Comparison:
     chance: tuple[Pooled, Pooled] | None
 
     @classmethod
-    def of(cls, points: Points) -> "Comparison":
+    def of(cls, points: Points) -> "RowComparison":
         logs = {row: {seed: math.log(it.ppl) for seed, it in seeds.items()} for row, seeds in points.items()}
         bleu = {row: {seed: it.bleu for seed, it in seeds.items()} for row, seeds in points.items()}
         log_chance, bleu_chance = (pooled(values) if values else None for values in (logs, bleu))
@@ -100,16 +100,18 @@ def group(row: str) -> str:
     return row.partition("-")[0]
 
 
-def judge(finding: Finding, compared: Comparison, margin: float) -> Judgement:
+def judge(finding: Finding, compared: RowComparison, margin: float) -> JudgedFinding:
     """Judge a finding; the margin is what "the same" allows, in percent of perplexity."""
     row, says, expected = finding.row, finding.says, finding.ppl
     ppl, bleu = compared.perplexity(row), compared.points(row)
     if ppl is None or bleu is None:
         reason = _missing(row, compared)
-        return Judgement(group(row), row, says, expected, "not judged", None, None, None, (), reason)
-    second = Measured(bleu.difference, (bleu.low, bleu.high), finding.bleu and verdict(finding.bleu, bleu, margin))
+        return JudgedFinding(group(row), row, says, expected, "not judged", None, None, None, (), reason)
+    second = MeasuredDifference(
+        bleu.difference, (bleu.low, bleu.high), finding.bleu and verdict(finding.bleu, bleu, margin)
+    )
     first, bounds = verdict(expected, ppl, margin), (ppl.low, ppl.high)
-    return Judgement(group(row), row, says, expected, first, ppl.difference, bounds, second, ppl.seeds, None)
+    return JudgedFinding(group(row), row, says, expected, first, ppl.difference, bounds, second, ppl.seeds, None)
 
 
 def verdict(expected: Change, found: Interval, margin: float) -> Verdict:
@@ -123,7 +125,7 @@ def verdict(expected: Change, found: Interval, margin: float) -> Verdict:
     return "reappears" if (found.sign > 0) == (expected == "higher") else "contradicted"
 
 
-def _missing(row: str, compared: Comparison) -> str:
+def _missing(row: str, compared: RowComparison) -> str:
     for name in (BASE, row):
         if not compared.logs.get(name):
             return f"{name} was not run"

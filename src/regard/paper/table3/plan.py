@@ -1,25 +1,24 @@
 """Table 3: variations of the base model (section 6.2), all trained at the same scale and with the same seeds."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from regard.code_version import MEASURING, code_version
-from regard.config.checked import Frozen, nearest
+from regard.config.checked import Frozen, check, nearest
 from regard.config.presets import preset
+from regard.config.run import Config
 from regard.data.prepared import Prepared
 from regard.errors import UserError
-from regard.files import write_bytes, write_json
-from regard.paper.experiment import FIGURES, Outcome, Row, Sample, Warn, Watch, known, run_rows
+from regard.files import read_json, write_bytes, write_json
+from regard.paper.experiment import FIGURES, Figures, Outcome, Row, Sample, Sections, Warn, Watch, known, run_rows
 from regard.paper.plots import draw_differences
 from regard.paper.table3.findings import BASE, Finding, group
 from regard.paper.table3.report import as_markdown, differences, reported, run_name
 from regard.train.run import settle
 
-Sections = dict[str, dict[str, Any]]
-"""Settings by section, as in a run file."""
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 
@@ -42,7 +41,7 @@ class Table3(Frozen):
     base_seeds: tuple[Seed, ...] = ()
     """Further seeds of base."""
     margin: Annotated[float, Field(gt=0)] = 2.0
-    """What counts as the same, in percent of perplexity."""
+    """The difference that still counts as the same, in percent of perplexity."""
     set: Sections = Field(default_factory=dict)
     scales: dict[str, Scale]
     findings: tuple[Finding, ...] = ()
@@ -116,15 +115,7 @@ def run_table3(
     wanted = in_order(experiment, chosen(every, rows, seeds))
     ran = run_rows(wanted, data, out, sample, watch, warn, fresh=fresh)
     outcomes = _done([run for run in every if run not in wanted], data, out, sample, warn) | ran
-    report = {
-        "scale": scale,
-        "data": str(data.directory),
-        "code": code_version(MEASURING),
-        "measured_on": sample.name,
-        "first": every[0].config.model_dump(),
-        "margin": experiment.margin,
-        **reported(experiment.findings, experiment.margin, [(row_of(run), seed_of(run)) for run in every], outcomes),
-    }
+    report = _report(experiment, scale, every, outcomes, str(data.directory), code_version(MEASURING), sample.name)
     write_json(out / "table3.json", report)
     write_bytes(out / "table3.md", as_markdown(report).encode())
     if rows_beside_base := differences(report):
@@ -135,3 +126,54 @@ def run_table3(
 def _done(runs: Sequence[Row], data: Prepared, out: Path, sample: Sample, warn: Warn) -> dict[str, Outcome]:
     found = {run.name: known(out / run.name / FIGURES, settle(run.config, data), data, sample, warn) for run in runs}
     return {name: figures for name, figures in found.items() if figures is not None}
+
+
+def report_table3(experiment: Table3, scale: str, results: Path) -> dict[str, Any]:
+    """Judge finished runs by their figures in a folder, one ROW-seedN.json each, all of the plan and of one code."""
+    every, outcomes = rows_at(experiment, scale), dict[str, Outcome]()
+    first: Figures | None = None
+    for run in every:
+        path = results / f"{run.name}.json"
+        if not path.exists():
+            continue
+        figures = check(Figures, read_json(path), str(path))
+        first = first or figures
+        if figures.config.train != run.config.train or _sizes(figures.config) != _sizes(run.config):
+            raise UserError(f"{path}: was trained with other settings than the plan's; take it out, or give its plan")
+        for what, one, other in (
+            ("code", figures.code, first.code),
+            ("data", figures.data, first.data),
+            ("test sets", figures.sample, first.sample),
+        ):
+            if one != other:
+                raise UserError(f"{path}: is of other {what} than the runs before it; judge them apart")
+        outcomes[run.name] = figures
+    if first is None:
+        raise UserError(f"{results}: has no figures of a run of this table, such as {every[0].name}.json")
+    return _report(experiment, scale, every, outcomes, str(results), first.code, first.measured_on)
+
+
+def _sizes(config: Config) -> dict[str, Any]:
+    """Return a model's settings without those of the vocabularies, which the data determines."""
+    return config.model.model_dump(exclude={"vocabulary", "source_vocabulary", "share_embeddings"})
+
+
+def _report(
+    experiment: Table3,
+    scale: str,
+    every: Sequence[Row],
+    outcomes: Mapping[str, Outcome],
+    data: str,
+    code: str,
+    measured_on: str,
+) -> dict[str, Any]:
+    runs = [(row_of(run), seed_of(run)) for run in every]
+    return {
+        "scale": scale,
+        "data": data,
+        "code": code,
+        "measured_on": measured_on,
+        "first": every[0].config.model_dump(),
+        "margin": experiment.margin,
+        **reported(experiment.findings, experiment.margin, runs, outcomes),
+    }

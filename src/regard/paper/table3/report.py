@@ -8,7 +8,7 @@ from regard.config.presets import Paper, paper_figures
 from regard.paper.experiment import Figures, Outcome
 from regard.paper.markdown import number, table
 from regard.paper.plots import Difference
-from regard.paper.table3.findings import BASE, Comparison, Finding, Point, group, judge
+from regard.paper.table3.findings import BASE, Finding, Point, RowComparison, group, judge
 from regard.paper.table3.paired import Interval
 
 Report = Mapping[str, Any]
@@ -27,7 +27,7 @@ def reported(
         figures = outcomes.get(run_name(row, seed))
         if isinstance(figures, Figures):
             points.setdefault(row, {})[seed] = Point(figures.perplexity, figures.bleu)
-    compared = Comparison.of(points)
+    compared = RowComparison.of(points)
     rows = dict.fromkeys(row for row, _ in runs)
     seeds = {name: [seed for row, seed in runs if row == name] for name in rows}
     chance = compared.chance
@@ -40,7 +40,7 @@ def reported(
     }
 
 
-def _row(row: str, seeds: Sequence[int], outcomes: Mapping[str, Outcome], compared: Comparison) -> dict[str, Any]:
+def _row(row: str, seeds: Sequence[int], outcomes: Mapping[str, Outcome], compared: RowComparison) -> dict[str, Any]:
     paper = paper_figures(row)
     runs = [_run(seed, outcomes[run_name(row, seed)]) for seed in seeds if run_name(row, seed) in outcomes]
     done = [run for run in runs if "failed" not in run]

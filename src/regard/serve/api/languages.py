@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from regard.text.languages import base
+from regard.text.protected.languages import base
 
 _REGION = r"(?:[-_][A-Za-z0-9]{1,8}){0,3}"
 

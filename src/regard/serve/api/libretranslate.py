@@ -30,7 +30,7 @@ from regard.serve.batching.cancellation import CancellationToken
 from regard.serve.knowledge.answer import FIELDS, KNOWN, knowledge_of
 from regard.serve.refused import Refused
 from regard.serve.state import AppState
-from regard.text.languages import name
+from regard.text.protected.languages import name
 
 AUTO = "auto"
 DOWNLOAD = "/download_file/{filename}"

@@ -40,9 +40,13 @@ DETAILS = record(
         "score": NUMBER,
         "alignment": or_null({**PAIRS, "description": "Word of the text, word of the translation, from 0"}),
         "alternatives": array(record({"text": string(), "score": NUMBER})),
+        "weak": array(
+            record({"word": COUNT, "probability": NUMBER}),
+            description="Words of the translation, from 0, that the model held improbable",
+        ),
         **KNOWN_ONE,
     },
-    ("translatedText", "score", "alignment", "alternatives"),
+    ("translatedText", "score", "alignment", "alternatives", "weak"),
 )
 SIDE = record({"text": string(), "tokens": array(string()), "words": array(string()), "word_of": array(COUNT)})
 OUTPUT = record({"text": string(), "tokens": array(string()), "score": NUMBER, "log_probability": NUMBER})
@@ -185,6 +189,7 @@ def _details(state: AppState, asked: Asked, cancellation: CancellationToken) -> 
     text, score = asked.texts[0], 0.0
     pairs: Pairs | None = identity(text)
     others: dict[str, float] = {}
+    weak: dict[int, float] = {}
     known: dict[str, Any] = {}
     for step in _route(state, asked):
         translator = state.service.translator(step, cancellation)
@@ -194,12 +199,14 @@ def _details(state: AppState, asked: Asked, cancellation: CancellationToken) -> 
         one = translator.window([text], replace(options, alignment=translator.has_weights, fuzzy=last))[0]
         if last:
             most = min(ALTERNATIVES, state.settings.alternatives)
-            plain = replace(options, n_best=most + 1, memory=None)
-            others = _others(translator.window([text], plain)[0], one.text, most)
+            (several,) = translator.window([text], replace(options, n_best=most + 1, memory=None, token_scores=True))
+            others = _others(several, one.text, most)
+            weak = several.weak_words if several.text == one.text else {}
             known = vars(knowledge_of(Answer(one.text, translation=one)))
         text, pairs, score = one.text, through(pairs, one.pairs), one.score
     alternatives = [{"text": other, "score": round(worth, 4)} for other, worth in others.items()]
     told = {"translatedText": text, "score": round(score, 4), "alignment": pairs, "alternatives": alternatives}
+    told["weak"] = [{"word": number, "probability": round(worth, 5)} for number, worth in weak.items()]
     return {**told, **{field: value for field, value in known.items() if value is not None}}
 
 

@@ -172,11 +172,11 @@ class Batcher:
                     raise gone()
                 self._changed.wait(POLL)
             job.cancellation.begun = True
-            if batched:
-                self.jobs.append(job)
             self.begun.add(job)
             self._count(cost)
-            self._changed.notify_all()
+            if batched:
+                self.jobs.append(job)
+                self._changed.notify_all()
 
     def wake(self) -> None:
         """Wake all threads after a cancellation, so that cancelled jobs are dropped now."""
@@ -310,11 +310,11 @@ class Batcher:
             self._dismiss(job)
 
     def _dismiss(self, job: Job) -> None:
-        """End a job that waits."""
+        """Drop the waiting sources of a job; it ends now, or with its batches that are being searched."""
         if not self.closed:
             self._count(-sum(map(job.tokens, job.waiting)))
         self.metrics.dropped.inc(len(job.waiting))
-        job.end(gone())
+        job.drop(gone())
 
     def _count(self, tokens: int) -> None:
         self.tokens += tokens

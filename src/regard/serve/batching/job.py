@@ -21,7 +21,7 @@ class Job:
     cancellation: CancellationToken
     background: bool = False
     arrived: float = field(default_factory=time.monotonic)
-    """When the request enqueued its first source."""
+    """The time at which the request enqueued its first source."""
     found: list[list[Hypothesis]] = field(init=False)
     waiting: deque[int] = field(init=False)
     """Indices of the sources that are not started."""
@@ -49,6 +49,14 @@ class Job:
 
     def tokens(self, number: int) -> int:
         return len(self.sources[number]) + 1  # EOS
+
+    def drop(self, error: BaseException) -> None:
+        """Give up the sources that are not started; what an engine has begun keeps the job until it is done."""
+        self.error = self.error or error
+        self.left -= len(self.waiting)
+        self.waiting.clear()
+        if not self.left:
+            self.done.set()
 
     def end(self, error: BaseException) -> None:
         self.error = self.error or error

@@ -1,4 +1,4 @@
-"""What an answer says beside its text: where the memory had it, which terms it lacks, and how sure the model is."""
+"""The parts of an answer beside its text: the memory's match, missing terms, and confidence."""
 
 from dataclasses import asdict, dataclass
 from typing import Any

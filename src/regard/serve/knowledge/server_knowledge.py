@@ -1,4 +1,4 @@
-"""What the owner of a server adds to its models: a memory, glossaries by direction, and those that clients store."""
+"""The additions of a server's owner to its models: a memory, glossaries by direction, and those that clients store."""
 
 import re
 from collections.abc import Iterable, Mapping

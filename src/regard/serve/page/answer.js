@@ -27,6 +27,11 @@ export function answerOf(q, { source, target }, { translatedText, detectedLangua
     over,
     details: () => once("/details"),
     look: () => once("/look"),
+    // The words that the model was not sure of: their numbers and probabilities.
+    async weak() {
+      const details = await once("/details").catch(() => null);
+      return details?.translatedText === (this.chosen ?? this.text) ? details.weak : [];
+    },
     // The numbers of aligned words; unless they are wanted, only if they are here already.
     async pairs(wanted) {
       if (over.signal.aborted || !(known["/details"] || (wanted && Date.now() > rest))) return null;

@@ -5,8 +5,9 @@ import { say } from "./strings.js";
 
 const find = (id) => document.getElementById(id);
 
-// `present` gives the answer that is shown, `saved` is told the corrected text, and `trouble` shows what went wrong.
-export function correcting(shown, present, saved, trouble) {
+// `present` gives the answer that is shown, `saved` is told the corrected text, `restore` shows the text before, and
+// `trouble` shows what went wrong.
+export function correcting(shown, present, saved, restore, trouble) {
   const { field } = shown;
   const buttons = { correct: find("correct"), save: find("save"), cancel: find("cancel") };
 
@@ -36,7 +37,7 @@ export function correcting(shown, present, saved, trouble) {
   buttons.save.addEventListener("click", save);
   buttons.cancel.addEventListener("click", () => {
     edit(false);
-    shown.set(present().chosen ?? present().text);
+    restore();
     buttons.correct.focus();
   });
   field.addEventListener("keydown", (event) => {

@@ -71,7 +71,19 @@ function show(found) {
   remark();
   find("said").textContent = answer ? say().translated(menus.called(answer.target), answer.text) : "";
   clearTimeout(settling);
-  settling = setTimeout(panels.show, answer ? SETTLED : 0);
+  settling = setTimeout(settle, answer ? SETTLED : 0);
+}
+
+function settle() {
+  panels.show();
+  underline();
+}
+
+// Underline the words that the model was not sure of, as soon as they are known.
+async function underline() {
+  const own = answer;
+  const weak = (await own?.weak()) ?? [];
+  if (own === answer && shown.field.readOnly) shown.underline(weak);
 }
 
 function remark() {
@@ -85,12 +97,13 @@ function remark() {
   find("undo").hidden = !chosen;
 }
 
-// Another word was chosen for one of the translation's; null takes all such choices back.
+// Show the translation with another word in place of one of its own; null takes all such choices back.
 function choose(text) {
   answer.chosen = text;
   shown.set(text ?? answer.text);
   find("said").textContent = say().translated(menus.called(answer.target), text ?? answer.text);
   remark();
+  underline();
 }
 
 function corrected(text) {
@@ -184,7 +197,7 @@ function write(text) {
   given.field.focus();
 }
 
-const canCorrect = correcting(shown, () => answer, corrected, trouble);
+const canCorrect = correcting(shown, () => answer, corrected, () => choose(answer.chosen), trouble);
 const closeWords = otherWords(shown, () => answer, choose);
 given.field.addEventListener("input", changed);
 given.field.addEventListener("keydown", (event) => {

@@ -39,6 +39,12 @@ export function pane(box) {
       mirror.querySelectorAll(".lit").forEach((element) => element.classList.remove("lit"));
       if (numbers.size) words().forEach(({ element }, number) => element.classList.toggle("lit", numbers.has(number)));
     },
+    underline(weak) {
+      for (const { word, probability } of weak) {
+        words()[word]?.element.classList.add("weak");
+        if (words()[word]) words()[word].probability = probability;
+      }
+    },
     // The number of the word at a place of the screen; null if there is none.
     under(x, y) {
       words();
@@ -49,10 +55,10 @@ export function pane(box) {
       const found = words().findIndex(({ start, end }) => start <= field.selectionStart && field.selectionStart <= end);
       return found < 0 ? null : found;
     },
-    // Where a word stands: its text, its beginning and its element.
+    // Where a word stands: its text, its beginning and its element; and its probability, if it is underlined.
     place(number) {
-      const { start, end, element } = words()[number] ?? {};
-      return element ? { start, word: field.value.slice(start, end), element } : null;
+      const { start, end, element, probability } = words()[number] ?? {};
+      return element ? { start, word: field.value.slice(start, end), element, probability } : null;
     },
     // Select the word so many after the one at the caret.
     step(by) {

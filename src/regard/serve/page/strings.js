@@ -12,6 +12,7 @@ const ENGLISH = {
   swap: "Swap the languages",
   text: "Text to translate",
   placeholder: "Type or paste a text, or drop a file",
+  placeholderTouch: "Type or paste a text",
   translation: "Translation",
   clear: "Clear",
   copy: "Copy",
@@ -35,11 +36,12 @@ const ENGLISH = {
   tabs: { others: "Other translations", inside: "Look inside", program: "API" },
   othersEmpty: "Translations that the model also thought of will stand here.",
   othersNote: "A bar is how good the model holds it, beside the translation above; words that differ are marked.",
-  wordsNote: "Point at a word of the translation to see where it came from; click it for other words.",
-  wordsNoteTouch: "Tap a word of the translation to see where it came from and for other words.",
+  wordsNote: "Point at a word of the translation to see where it came from; click it for other words. The model was not sure of underlined ones.",
+  wordsNoteTouch: "Tap a word of the translation to see where it came from and for other words. The model was not sure of underlined ones.",
   wordsWait: "Searching for other words…",
   wordsFailed: "Other words could not be found now.",
   wordsNone: "The model knows no other word here.",
+  weak: (percent) => `The model was not sure of this word (${percent}).`,
   wordsMenu: (word) => `Other words instead of “${word}”`,
   asGood: (percent) => `${percent} % of the translation's probability`,
   chosen: "With a word that you chose.",
@@ -88,6 +90,7 @@ const KOREAN = {
   swap: "언어 맞바꾸기",
   text: "번역할 글",
   placeholder: "글을 입력하거나 붙여 넣으세요. 파일을 끌어다 놓아도 됩니다.",
+  placeholderTouch: "글을 입력하거나 붙여 넣으세요",
   translation: "번역문",
   clear: "지우기",
   copy: "복사",
@@ -111,11 +114,12 @@ const KOREAN = {
   tabs: { others: "다른 번역", inside: "들여다보기", program: "API" },
   othersEmpty: "모델이 생각한 다른 번역이 여기에 표시됩니다.",
   othersNote: "막대는 위의 번역에 견주어 모델이 얼마나 좋게 보는지를 나타내고, 다른 단어는 표시해 두었습니다.",
-  wordsNote: "번역문의 단어를 가리키면 어디서 왔는지 보이고, 누르면 다른 단어가 나옵니다.",
-  wordsNoteTouch: "번역문의 단어를 누르면 어디서 왔는지 보이고 다른 단어가 나옵니다.",
+  wordsNote: "번역문의 단어를 가리키면 어디서 왔는지 보이고, 누르면 다른 단어가 나옵니다. 밑줄 친 단어는 모델이 확신하지 못한 것입니다.",
+  wordsNoteTouch: "번역문의 단어를 누르면 어디서 왔는지 보이고 다른 단어가 나옵니다. 밑줄 친 단어는 모델이 확신하지 못한 것입니다.",
   wordsWait: "다른 단어를 찾는 중…",
   wordsFailed: "지금은 다른 단어를 찾지 못했습니다.",
   wordsNone: "이 자리에 올 다른 단어를 모델이 모릅니다.",
+  weak: (percent) => `모델이 이 단어를 확신하지 못했습니다(${percent}).`,
   wordsMenu: (word) => `“${word}” 대신 쓸 단어`,
   asGood: (percent) => `위 번역 확률의 ${percent} %`,
   chosen: "직접 고른 단어가 들어 있습니다.",
@@ -161,8 +165,9 @@ export function say() {
   return speech.lang === "ko" ? KOREAN : ENGLISH;
 }
 
-// Where there is no pointer, one taps instead of pointing.
-if (matchMedia("(hover: none), (pointer: coarse)").matches) [ENGLISH, KOREAN].forEach((said) => (said.wordsNote = said.wordsNoteTouch));
+// Where there is no pointer, one taps instead of pointing, and has no file to drop.
+if (matchMedia("(hover: none), (pointer: coarse)").matches)
+  for (const said of [ENGLISH, KOREAN]) for (const key of ["wordsNote", "placeholder"]) said[key] = said[`${key}Touch`];
 
 export function speak(lang) {
   speech.lang = known(lang);

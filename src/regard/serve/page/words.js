@@ -4,6 +4,8 @@ import { html, rove } from "/look/dom.js";
 import { ask } from "./server.js";
 import { say } from "./strings.js";
 
+const percentOf = (probability) => `${(100 * probability).toFixed(probability < 0.0995 ? 1 : 0)} %`;
+
 // `present` gives the answer that is shown, and `choose` takes the text with another word.
 export function otherWords(shown, present, choose) {
   const { field } = shown;
@@ -28,17 +30,19 @@ export function otherWords(shown, present, choose) {
     open(place, html("p", { class: "note", role: "status" }, say().wordsWait));
     try {
       const { words } = await ask("/words", asked, signal);
-      if (own === asking) open(place, ...items(words, place.word, target));
+      if (own === asking) open(place, ...doubt(place), ...items(words, place.word, target));
     } catch (error) {
       if (own !== asking || error.name === "AbortError") return;
       open(place, html("p", { class: "note", role: "status" }, say().wordsFailed));
     }
   }
+  function doubt({ probability }) {
+    return probability === undefined ? [] : [html("p", { class: "note" }, say().weak(percentOf(probability)))];
+  }
   function items(words, present, lang) {
     const others = words.filter(({ word }) => word !== present);
     if (!others.length) return [html("p", { class: "note", role: "status" }, say().wordsNone)];
     const buttons = others.map(({ word, probability, text }) => {
-      const percent = `${(100 * probability).toFixed(probability < 0.0995 ? 1 : 0)} %`;
       const take = () => {
         close(true);
         choose(text);
@@ -47,7 +51,7 @@ export function otherWords(shown, present, choose) {
         "button",
         { type: "button", role: "menuitem", click: take },
         html("bdi", { lang }, word),
-        html("span", { class: "figures" }, percent),
+        html("span", { class: "figures" }, percentOf(probability)),
       );
     });
     const group = html("div", { role: "menu", "aria-label": say().wordsMenu(present) }, buttons);

@@ -2,7 +2,7 @@
 
 import re
 
-from regard.text.languages import base
+from regard.text.protected.languages import base
 
 _POINT = "."
 _COMMA = ","

@@ -1,6 +1,6 @@
-"""Expected reward as a training objective (Wu et al., 2016, section 5): sampled translations, rewarded by GLEU.
+"""Expected reward as a training objective (Wu et al., 2016): sampled translations, rewarded by GLEU.
 
-The objective, which is maximised, is (equations 8 and 9; Y* is the reference)
+The objective, which is maximised, is (Y* is the reference)
 
     O_RL = Σ_X Σ_Y P(Y | X) r(Y, Y*),        O_mixed = α · O_ML + O_RL
 
@@ -45,8 +45,8 @@ def gleu(candidate: Sequence[int], reference: Sequence[int]) -> float:
 
 
 @dataclass(frozen=True)
-class Candidates:
-    """Samples of the sentences of a micro-batch, and what they are worth."""
+class RewardedSamples:
+    """Samples of the sentences of a micro-batch, and their rewards."""
 
     targets: tuple[Tensor, ...]
     """For each k a sample of every sentence: BOS, tokens and EOS, padded; B, T."""
@@ -58,7 +58,7 @@ class Candidates:
 
 def draw_candidates(
     model: Seq2Seq, source_BS: Tensor, target_BT: Tensor, count: int, seed: int, longest: int | None
-) -> Candidates:
+) -> RewardedSamples:
     """Draw `count` samples of each sentence, and reward them; `longest` is the most tokens that the model can write."""
     references = [_tokens(row) for row in target_BT.tolist()]
     source_RS = source_BS.repeat_interleave(count, dim=0)
@@ -75,7 +75,7 @@ def draw_candidates(
     mean_B1 = rewards_BK.mean(1, keepdim=True)
     advantage_BK = ((rewards_BK - mean_B1) / count).to(torch.get_default_dtype())
     targets = tuple(_padded(drawn[k::count]) for k in range(count))
-    return Candidates(targets, advantage_BK.unbind(1), float(mean_B1.sum()))
+    return RewardedSamples(targets, advantage_BK.unbind(1), float(mean_B1.sum()))
 
 
 def _tokens(row: list[int]) -> list[int]:

@@ -36,6 +36,27 @@ inline void sum4(Vec a, Vec b, Vec c, Vec d, float* out) {
   _mm_storeu_ps(out, _mm_add_ps(_mm256_castps256_ps128(halves), _mm256_extractf128_ps(halves, 1)));
 }
 
+// sum4 for two rows at once, in the same order; the second row goes to out + stride.
+inline void sum_fours(const Vec (&v)[2][4], float* out, size_t stride) {
+  __m256 rows[2];
+  REGARD_UNROLL for (int h = 0; h < 2; ++h)
+    rows[h] = _mm256_hadd_ps(_mm256_hadd_ps(v[h][0], v[h][1]), _mm256_hadd_ps(v[h][2], v[h][3]));
+  const __m256 found =
+      _mm256_add_ps(_mm256_permute2f128_ps(rows[0], rows[1], 0x20), _mm256_permute2f128_ps(rows[0], rows[1], 0x31));
+  _mm_storeu_ps(out, _mm256_castps256_ps128(found));
+  _mm_storeu_ps(out + stride, _mm256_extractf128_ps(found, 1));
+}
+
+inline Vec greater(Vec a, Vec b) { return _mm256_max_ps(a, b); }  // b where one is not a number
+
+inline float largest(Vec v) {
+  const __m128 four = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
+
+inline Int lanes() { return Int(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)); }
+
 inline bool any_above(Vec v, Vec limit) { return _mm256_movemask_ps(_mm256_cmp_ps(v, limit, _CMP_GT_OQ)) != 0; }
 
 template <int R, int P>

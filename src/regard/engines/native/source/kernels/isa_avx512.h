@@ -47,6 +47,43 @@ inline void sum4(Vec a, Vec b, Vec c, Vec d, float* out) {
   _mm_storeu_ps(out, _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1)));
 }
 
+// The lanes that are left of pairs of neighbours, as _mm256_hadd_ps adds them.
+inline __m512 pairs(__m512 a, __m512 b) {
+  return _mm512_add_ps(_mm512_shuffle_ps(a, b, 0x88), _mm512_shuffle_ps(a, b, 0xdd));
+}
+
+// sum4 for four rows at once, in the same order; row h goes to out + h · stride.
+inline void sum_fours(const Vec (&v)[4][4], float* out, size_t stride) {
+  __m512 rows[2];  // each has two rows, and of each row the sums of the lower and of the upper four of eight lanes
+  REGARD_UNROLL for (int g = 0; g < 2; ++g) {
+    __m512 eight[4];
+    REGARD_UNROLL for (int i = 0; i < 4; ++i) {
+      const __m512 a = __m512(v[2 * g][i]), b = __m512(v[2 * g + 1][i]);
+      eight[i] = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
+    }
+    rows[g] = pairs(pairs(eight[0], eight[1]), pairs(eight[2], eight[3]));
+  }
+  const __m512 found = _mm512_add_ps(_mm512_shuffle_f32x4(rows[0], rows[1], 0x88),
+                                     _mm512_shuffle_f32x4(rows[0], rows[1], 0xdd));
+  _mm_storeu_ps(out, _mm512_castps512_ps128(found));
+  _mm_storeu_ps(out + stride, _mm512_extractf32x4_ps(found, 1));
+  _mm_storeu_ps(out + 2 * stride, _mm512_extractf32x4_ps(found, 2));
+  _mm_storeu_ps(out + 3 * stride, _mm512_extractf32x4_ps(found, 3));
+}
+
+inline Vec greater(Vec a, Vec b) { return Vec(_mm512_max_ps(__m512(a), __m512(b))); }  // b where one is not a number
+
+inline float largest(Vec v) {
+  __m256 half[2];
+  __builtin_memcpy(half, &v, sizeof half);
+  const __m256 eight = _mm256_max_ps(half[0], half[1]);
+  const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
+
+inline Int lanes() { return Int(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)); }
+
 inline bool any_above(Vec v, Vec limit) {
   return _mm512_cmp_ps_mask(__m512(v), __m512(limit), _CMP_GT_OQ) != 0;
 }

@@ -24,6 +24,20 @@ inline void sum4(Vec a, Vec b, Vec c, Vec d, float* out) {
   out[0] = sum(a), out[1] = sum(b), out[2] = sum(c), out[3] = sum(d);
 }
 
+inline void sum_fours(const Vec (&v)[2][4], float* out, size_t stride) {
+  for (int h = 0; h < 2; ++h) sum4(v[h][0], v[h][1], v[h][2], v[h][3], out + h * stride);
+}
+
+inline Vec greater(Vec a, Vec b) { return a > b ? a : b; }  // b where one is not a number
+
+inline float largest(Vec v) {
+  float found = v[0];
+  for (int lane = 1; lane < kWidth; ++lane) found = v[lane] > found ? v[lane] : found;
+  return found;
+}
+
+inline Int lanes() { return Int{0, 1, 2, 3, 4, 5, 6, 7}; }
+
 inline bool any_above(Vec v, Vec limit) {
   bool any = false;
   for (int lane = 0; lane < kWidth; ++lane) any |= v[lane] > limit[lane];

@@ -20,6 +20,9 @@ constexpr int kMostChoices = 65;  // tokens that a row may keep: a beam of 64, a
 constexpr float kNever = -__builtin_inff();  // the bias of a column that does not exist: no logit is below it
 constexpr int kReserved = 3;      // the first tokens (PAD, UNK, BOS), which no output holds
 
+// Floats from one head's scores to the next: whole vectors, and one to spare.
+constexpr size_t scores_stride(int positions) { return size_t(positions + kPanel - 1) / kPanel * kPanel + kPanel; }
+
 constexpr int padded(int size) { return (size + kPanel - 1) / kPanel * kPanel; }
 
 enum class Activation : int { kNone = 0, kRelu = 1, kGelu = 2, kSilu = 3 };
@@ -99,7 +102,8 @@ struct Kernels {
   void (*select_int8)(const Product&, Selection* selections, PartialSum* sums, int chunks);
   void (*select_float)(const Product&, Selection* selections, PartialSum* sums, int chunks);
   // Equation 1 for the heads of one query: position s has its keys at keys + offsets[s], its values likewise.
-  // scores has room for one more vector than positions; mean_weights, if not null, receives the mean of the heads.
+  // scores has room for heads · (scores_stride(positions) + 1) numbers; mean_weights, if not null, receives the mean of
+  // the heads.
   void (*attend)(const float* query, const float* keys, const float* values, const int32_t* offsets, int positions,
                  int heads, int d_k, int d_v, float scale, float* scores, float* out, float* mean_weights);
 };

@@ -6,6 +6,12 @@ namespace REGARD_ISA {
 
 constexpr int kPerPanel = kPanel / kWidth;  // vectors in a panel
 
+// A number that templates can take from an argument.
+template <int N>
+struct Constant {
+  constexpr operator int() const { return N; }
+};
+
 inline Vec load(const float* from) {
   Vec v;
   __builtin_memcpy(&v, from, sizeof v);
@@ -20,19 +26,9 @@ inline Int load(const int32_t* from) {
 
 inline void store(float* to, Vec v) { __builtin_memcpy(to, &v, sizeof v); }
 
-inline Vec greater(Vec a, Vec b) { return a > b ? a : b; }
-
 inline Vec magnitude(Vec v) { return Vec(Int(v) & 0x7fffffff); }
 
 inline Vec to_float(Int v) { return __builtin_convertvector(v, Vec); }
-
-inline float largest(Vec v) {
-  float lanes[kWidth], found;
-  store(lanes, v);
-  found = lanes[0];
-  for (int lane = 1; lane < kWidth; ++lane) found = lanes[lane] > found ? lanes[lane] : found;
-  return found;
-}
 
 // The nearest integers, of two the even one, for numbers below 2^22: adding 1.5 · 2^23 leaves no bits for a fraction.
 constexpr float kRounding = 12582912.0f;

@@ -235,20 +235,31 @@ void check_config(const RegardConfig& c) {
 
 }  // namespace
 
+namespace {
+
+// Unpack a row of an int8 table: groups of G inputs, a panel's width apart.
+template <int G>
+void unpack(const int8_t* group, int depth, float scale, float by, float* row) {
+  for (int k = 0; k < depth; k += G, group += kPanel * G)
+    for (int i = 0; i < G; ++i) row[k + i] = group[i] * scale * by;
+}
+
+}  // namespace
+
 void Model::embed(const Matrix& table, const std::vector<float>& positions, int token, int position,
                   float* row) const {
   const float by = std::sqrt(float(config.d_model));
   const size_t panel = size_t(token / kPanel) * kPanel * table.depth;
-  const int lane = token % kPanel, group = table.int8 != nullptr ? table.integers->group : 1;
-  for (int k = 0; k < config.d_model; ++k) {
-    const float weight = table.int8 != nullptr
-                             ? table.int8[panel + (k / group * kPanel + lane) * group + k % group] * table.scale[token]
-                             : table.float32[panel + size_t(k) * kPanel + lane];
-    row[k] = weight * by;
+  const int lane = token % kPanel;
+  if (table.int8 != nullptr) {
+    const int group = table.integers->group;
+    (group == 4 ? unpack<4> : unpack<2>)(table.int8 + panel + lane * group, d_model, table.scale[token], by, row);
+  } else {
+    for (int k = 0; k < d_model; ++k) row[k] = table.float32[panel + size_t(k) * kPanel + lane] * by;
   }
-  for (int k = config.d_model; k < d_model; ++k) row[k] = 0;
-  if (!positions.empty())
-    for (int k = 0; k < config.d_model; ++k) row[k] += positions[size_t(position) * config.d_model + k];
+  if (positions.empty()) return;
+  const float* at = positions.data() + size_t(position) * config.d_model;
+  for (int k = 0; k < config.d_model; ++k) row[k] += at[k];
 }
 
 void Model::rotate(float* heads, int position) const {

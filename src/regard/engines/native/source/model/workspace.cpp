@@ -13,7 +13,7 @@ Workspace::Workspace(const Model& model, int rows, int tokens, int positions, in
       positions_(positions),
       memory_size_(model.memory_size),
       layer_size_(size_t(rows) * positions * model.memory_size),
-      scores_stride_(padded(positions) + kPanel) {
+      scores_stride_(model.config.heads * (scores_stride(std::max(positions, tokens)) + 1)) {
   if (layer_size_ > size_t(std::numeric_limits<int32_t>::max())) throw std::bad_alloc();  // offsets are 32 bits
   const int most = std::max(rows, tokens);
   const int widest = std::max(model.d_model, model.value_size);
@@ -36,7 +36,7 @@ Workspace::Workspace(const Model& model, int rows, int tokens, int positions, in
   const size_t layers = model.decoder.size();
   caches_ = Arena(checked_bytes(layer_size_, layers, sizeof(float)));
   memories_ = Arena(checked_bytes(layer_size_, layers, sizeof(float)));
-  out.resize(most);
+  outputs_.resize(size_t(threads) * most);
   regular.resize(std::max(positions, tokens));
   for (size_t s = 0; s < regular.size(); ++s) regular[s] = int32_t(s) * memory_size_;
   selections.resize(size_t(threads) * rows);

@@ -32,7 +32,7 @@ struct Task {
   int positions() const { return length > limit + 1 ? length : limit + 1; }
 };
 
-constexpr int kRows = 96;            // hypotheses that a worker extends together; a beam has one each
+constexpr int kRows = 64;            // hypotheses that a worker extends together; a beam has one each
 constexpr int kEncoderTokens = 512;  // that are encoded together, unless one sentence has more
 
 class Worker {
