@@ -70,7 +70,7 @@ class Subwords:
         self._signs = {
             sign: len(subword_file.RESERVED) + found.tags.index(token)
             for sign, token in zip(SIGNS, TOKENS, strict=True)
-            if token in self.reserved and not self._imported
+            if token in self.reserved and not self.imported
         }
         self._by_token = {number: self._bytes(sign) for sign, number in self._signs.items()}
 

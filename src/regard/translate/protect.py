@@ -76,7 +76,7 @@ class Protector:
     def __init__(self, translator: "Translator", options: "Options") -> None:
         self.translator, self.options = translator, options
         target = options.target or translator.saved.languages[1]
-        self.target = target.strip("<>").removeprefix("2") if target else None
+        self.target = target.split(">")[0].removeprefix("<").removeprefix("2").split(":")[0] if target else None
         fitting = [read for read, into in translator.directions if into == self.target and read is not None]
         self.sources = [options.languages[0]] if options.languages else fitting
         """The languages that the texts may be in."""
