@@ -112,6 +112,14 @@ def prepare(
     ] = None,
     keep_identical: Annotated[bool, typer.Option("--keep-identical", help="Keep pairs of equal sides.")] = False,
     keep_duplicates: Annotated[bool, typer.Option("--keep-duplicates", help="Keep pairs that came before.")] = False,
+    protect: Annotated[
+        bool,
+        typer.Option(
+            "--protect/--no-protect",
+            help="Let reserved tokens stand for addresses, placeholders, paths and code, and leave out pairs whose "
+            "addresses or placeholders differ.",
+        ),
+    ] = False,
     skip_invalid: Annotated[
         bool, typer.Option("--skip-invalid", help="Count what can't be read, and go on, instead of stopping at it.")
     ] = False,
@@ -175,6 +183,7 @@ def prepare(
         source_language=source_language,
         target_language=target_language,
         skip_invalid=skip_invalid,
+        protect=protect,
         valid_pairs=valid_pairs,
         sample=sample,
         seed=seed,

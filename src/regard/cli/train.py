@@ -52,6 +52,14 @@ def train(
     skip_invalid: Annotated[
         bool, typer.Option("--skip-invalid", help="With --train: count what can't be read, and go on.")
     ] = False,
+    protect: Annotated[
+        bool | None,
+        typer.Option(
+            "--protect/--no-protect",
+            help="With --train: let reserved tokens stand for addresses, placeholders, paths and code. [default: on "
+            "between natural languages]",
+        ),
+    ] = None,
     data: Annotated[Path | None, typer.Option(help="The folder that `regard prepare` made.")] = None,
     out: Annotated[Path | None, typer.Option(help="The run's folder; one that is there goes on.")] = None,
     set_: Annotated[
@@ -80,14 +88,15 @@ def train(
     from regard.train.interrupt import stoppable
 
     texts = {"source_language": source_language, "target_language": target_language, "vocabulary": vocabulary}
-    _check_options(pairs, file, data, start, {**texts, "time": time, "valid": valid, "skip_invalid": skip_invalid})
+    others = {**texts, "time": time, "valid": valid, "skip_invalid": skip_invalid, "protect": protect is not None}
+    _check_options(pairs, file, data, start, others)
     if pairs:
         from regard.cli.train_pairs import train_pairs
 
         out = _place(out)
         with _one_voice(fresh=fresh), stoppable(out):
             train_pairs(
-                pairs, valid, out, {**texts, "skip_invalid": skip_invalid},
+                pairs, valid, out, {**texts, "skip_invalid": skip_invalid, "protect": protect},
                 time=time, preset=preset, assignments=set_ or [], fresh=fresh, tensorboard=tensorboard, as_json=as_json,
             )  # fmt: skip
         return
@@ -105,7 +114,7 @@ def _check_options(
 
     named = {"time": "--time", "valid": "--valid", "source_language": "--from-language",
              "target_language": "--to-language",
-             "vocabulary": "--vocabulary", "skip_invalid": "--skip-invalid"}  # fmt: skip
+             "vocabulary": "--vocabulary", "skip_invalid": "--skip-invalid", "protect": "--protect"}  # fmt: skip
     for key, option in named.items():
         if others[key] and not pairs:
             raise UserError(f"{option} goes with --train, which names pairs of texts; for prepared data leave it out")

@@ -95,7 +95,8 @@ def first_pass(
 
     def read(corpus: Corpus, chunks: Iterator[Chunk], filters: FilterConfig, see: Callable[[bytes], None]) -> Text:
         text = Text(corpus.config)
-        clean = Clean(corpus.reading, config.form, filters, corpus.config.tag or "")
+        drops = config.protect and filters is not _NO_FILTERS
+        clean = Clean(corpus.reading, config.form, filters, corpus.config.tag or "", protect=drops)
         for cleaned in workers.map(clean, chunks):
             if cleaned.pairs:
                 text.frames.append(spool.add(cleaned.source, cleaned.target, cleaned.pairs))

@@ -19,6 +19,7 @@ from regard.data.passes.workers import Workers, alone
 from regard.data.prepare_report import SideCount, SplitReport
 from regard.data.prepared import Integers, SplitDescription, SplitWriter, id_type, load_vocabularies
 from regard.errors import UserError
+from regard.text.protected.reserved import TOKENS
 from regard.text.subwords import Subwords
 from regard.text.symbols import Symbols
 from regard.text.vocabularies import vocabulary, vocabulary_files
@@ -94,7 +95,8 @@ def _subwords(
 ) -> Subwords:
     kind = "words" if config.vocabulary_kind == "words" else config.subwords
     scale = sum(text.count() for text in texts.train) / sum(len(rows) for _, rows in sample)
-    task = Learn(texts.spool, sides, config.vocabulary, scale, kind, config.tags)
+    tags = (*config.tags, *(TOKENS if config.protect else ()))
+    task = Learn(texts.spool, sides, config.vocabulary, scale, kind, tags)
     return vocabulary(alone(task, sample), "subwords")
 
 
@@ -166,9 +168,10 @@ class SecondPass:
         factors: Mapping[str, float] | None = None,
         *,
         speech_levels: bool = False,
+        protect: bool = False,
     ) -> None:
         self._ids = id_type(max(subwords[0].size, subwords[1].size))
-        self._task = Encode(texts.spool, vocabulary_files(*subwords), self._ids, speech_levels)
+        self._task = Encode(texts.spool, vocabulary_files(*subwords), self._ids, speech_levels, protect)
         self._folder, self._workers, self._progress = folder, workers, progress
         self.factors = factors or {}
         """By which the weights of the corpora with a tag are multiplied."""
