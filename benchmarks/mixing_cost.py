@@ -36,7 +36,7 @@ class Doubled(nn.Module):
         return torch.cat((x, x), dim=-1)
 
 
-def layer(name: str, part: str, longest: int) -> nn.Module:
+def layer(name: str, part: str, longest: int) -> Any:
     """A layer as it is, or with nothing in the place of the linear maps that work on each position alone."""
     mixing: Any = "attention" if name == "attention-as-written" else name
     made = EncoderLayer(model_config(**SIZES, mixing=mixing, max_length=longest)).attention
