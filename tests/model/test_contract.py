@@ -47,42 +47,44 @@ CHOICES |= {
     f"{cell} {attention}": {**LEAST, "architecture": "recurrent", "cell": cell, "attention": attention}
     for cell, attention in product(("rnn", "lstm", "gru"), ("none", "dot", "additive"))
 }
+OTHERS: dict[str, list[dict[str, Any]]] = {
+    "recurrent": [{"encoder_layers": 3, "decoder_layers": 1}, {"source_vocabulary": 50, "tie_projection": False}],
+    "gnmt": [
+        {},
+        {"encoder_layers": 4, "decoder_layers": 3},
+        {"decoder_layers": 1, "source_vocabulary": 50},
+        EXPERTS,
+    ],
+    "deep-attention": [
+        {},
+        {"encoder_layers": 3, "decoder_layers": 1},
+        {"encoder_layers": 1, "source_vocabulary": 50},
+    ],
+    "convolutional": [
+        {},
+        {"kernel": 1},
+        {"kernel": 4, "positions": "none"},
+        {"kernel": 5, "source_vocabulary": 50},
+    ],
+    "dilated": [{}, {"decoder_layers": 4, "dilation": 2}, {"kernel": 1}, {"kernel": 4, "dilation": 1}],
+    "feedforward": [{"d_ff": 24}, {"norm": "pre", "positions": "learned"}, {"positions": "none", "d_ff": 8}],
+}
 CHOICES |= {
     f"{architecture} {number}": {**LEAST, "architecture": architecture, **more}
-    for architecture, choices in {
-        "recurrent": [{"encoder_layers": 3, "decoder_layers": 1}, {"source_vocabulary": 50, "tie_projection": False}],
-        "gnmt": [
-            {},
-            {"encoder_layers": 4, "decoder_layers": 3},
-            {"decoder_layers": 1, "source_vocabulary": 50},
-            EXPERTS,
-        ],
-        "deep-attention": [
-            {},
-            {"encoder_layers": 3, "decoder_layers": 1},
-            {"encoder_layers": 1, "source_vocabulary": 50},
-        ],
-        "convolutional": [
-            {},
-            {"kernel": 1},
-            {"kernel": 4, "positions": "none"},
-            {"kernel": 5, "source_vocabulary": 50},
-        ],
-        "dilated": [{}, {"decoder_layers": 4, "dilation": 2}, {"kernel": 1}, {"kernel": 4, "dilation": 1}],
-        "feedforward": [{"d_ff": 24}, {"norm": "pre", "positions": "learned"}, {"positions": "none", "d_ff": 8}],
-    }.items()
+    for architecture, choices in OTHERS.items()
     for number, more in enumerate(choices)
+}
+MIXING: dict[str, list[dict[str, Any]]] = {
+    "longformer": [{"window": 3}, {"window": 1, "global_tokens": 3, "positions": "rotary"}, {"global_tokens": 0}],
+    "linformer": [{"rank": 4}, {"rank": 9, "max_length": 14, "positions": "none", "norm": "pre"}],
+    "performer": [{"features": 20}, {"features": 5, "positions": "rotary"}],
+    "mamba": [{"state_size": 3}, {"kernel": 1, "expand": 1, "positions": "none", "norm": "pre"}],
+    "mixer": [{"token_units": 7, "max_length": 14}, {"max_length": 9, "positions": "relative"}],
+    "state-space": [{"state_size": 6}, {"state_size": 2, "positions": "relative", "score": "additive"}],
 }
 CHOICES |= {
     f"{mixing} {number}": {**SMALL, "mixing": mixing, **more}
-    for mixing, choices in {
-        "longformer": [{"window": 3}, {"window": 1, "global_tokens": 3, "positions": "rotary"}, {"global_tokens": 0}],
-        "linformer": [{"rank": 4}, {"rank": 9, "max_length": 14, "positions": "none", "norm": "pre"}],
-        "performer": [{"features": 20}, {"features": 5, "positions": "rotary"}],
-        "mamba": [{"state_size": 3}, {"kernel": 1, "expand": 1, "positions": "none", "norm": "pre"}],
-        "mixer": [{"token_units": 7, "max_length": 14}, {"max_length": 9, "positions": "relative"}],
-        "state-space": [{"state_size": 6}, {"state_size": 2, "positions": "relative", "score": "additive"}],
-    }.items()
+    for mixing, choices in MIXING.items()
     for number, more in enumerate(choices)
 }
 

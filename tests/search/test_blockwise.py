@@ -133,7 +133,12 @@ def test_a_tie_is_broken_as_greedy_search_breaks_it(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(blockwise, "TIE", 1e9)
     calls: list[int] = []
     exact = blockwise._Sentence._greedy_choice
-    monkeypatch.setattr(blockwise._Sentence, "_greedy_choice", lambda self: calls.append(1) or exact(self))
+
+    def counted(self: Any) -> Any:
+        calls.append(1)
+        return exact(self)
+
+    monkeypatch.setattr(blockwise._Sentence, "_greedy_choice", counted)
     model = random_model(2)
     (greedy,) = greedy_search(model, padded([SOURCES[0]]), CONFIG)
     (found,) = blockwise_search(model, padded([SOURCES[0]]), CONFIG)

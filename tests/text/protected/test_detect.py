@@ -2,6 +2,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from py3langid.langid import LanguageIdentifier
+
 from regard.text.protected.detect import Detector
 
 
