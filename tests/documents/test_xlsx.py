@@ -42,9 +42,8 @@ def test_side_by_side() -> None:
 
 
 def test_headers_and_footers_keep_the_spelling_of_their_codes() -> None:
-    line = (
-        "&amp;C&amp;&quot;Times New Roman,Normal&quot;&amp;12사과 &#38;&amp; &quot;apples&quot;&amp;A&amp;RPage &amp;P"
-    )
+    code = "&amp;&quot;Times New Roman,Normal&quot;&amp;12"
+    line = f"&amp;C{code}사과 &#38;&amp; &quot;apples&quot;&amp;A&amp;RPage &amp;P"
     content = book(STRINGS, f"<sheetData/><headerFooter><oddHeader>{line}</oddHeader></headerFooter>")
     assert members(translated(content, "a.xlsx")) == members(content)
     made = members(translated(content, "a.xlsx", upper))["xl/worksheets/sheet1.xml"].decode()
