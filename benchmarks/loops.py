@@ -51,19 +51,19 @@ def main() -> None:
         folder = Path(name)
         for part, some in (("train", rows[2000:12000]), ("valid", rows[:50])):
             (folder / f"{part}.tsv").write_text("".join("\t".join(row) + "\n" for row in some), encoding="utf-8")
-        corpora = [[CorpusConfig(files=(str(folder / f"{part}.tsv"),))] for part in ("train", "valid")]
+        train, valid = ([CorpusConfig(files=(str(folder / f"{part}.tsv"),))] for part in ("train", "valid"))
         languages = {"source_language": "en", "target_language": "de"}
-        regard.prepare(*corpora, folder / "data", PrepareConfig(vocabulary=2000, **languages))
+        regard.prepare(train, valid, folder / "data", PrepareConfig(vocabulary=2000, **languages))
         steps = {"steps": arguments.steps, "checkpoint_every": arguments.steps, "log_every": arguments.steps}
         config = check(Config, {**SETTINGS, "train": {**SETTINGS["train"], **steps}}, "the settings")
         translator = regard.load(regard.train(config, folder / "data", folder / "run"), engine="torch")
         chosen: list[str] = []
         asked = 0
         while len(chosen) < arguments.count and asked < len(rows):
-            some = [row[0] for row in rows[asked : asked + 200]]
-            found = translator.window(some, regard.Options(beam=1, no_repeat=NEVER))
+            texts = [row[0] for row in rows[asked : asked + 200]]
+            found = translator.window(texts, regard.Options(beam=1, no_repeat=NEVER))
             chosen += [one.source for one in found if loops(one.text)]
-            asked += len(some)
+            asked += len(texts)
         chosen = chosen[: arguments.count]
         after = translator.window(chosen, regard.Options(beam=1))
         still = [one for one in after if loops(one.text)]

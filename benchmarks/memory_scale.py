@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from regard.memory.exchange import import_file
 from regard.memory.pair import Pair
@@ -103,7 +104,7 @@ def main() -> None:
         with Memory(place, create=True) as memory:
             begun, worked = time.perf_counter(), time.process_time()
             read, new = import_file(memory, file, source="en", target="de")
-            told = {"pairs": read, "new": new, "import_seconds": round(time.perf_counter() - begun, 1)}
+            told: dict[str, Any] = {"pairs": read, "new": new, "import_seconds": round(time.perf_counter() - begun, 1)}
             told["import_cpu_seconds"] = round(time.process_time() - worked, 1)
             memory.database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             told["megabytes"] = round(place.stat().st_size / 1e6)

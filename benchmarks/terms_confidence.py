@@ -58,6 +58,7 @@ def bleu(hypotheses: list[str], references: list[str]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="en-de")
+    parser.add_argument("--engine", default="auto", help="as for `regard translate`")
     parser.add_argument("--sentences", required=True)
     parser.add_argument("--references", required=True)
     parser.add_argument("--to", default=None)
@@ -71,7 +72,7 @@ def main() -> None:
     if arguments.write_glossary is not None:
         arguments.write_glossary.write_text("".join(f"{one}\t{other}\n" for one, other in chosen.items()), "utf-8")
         return
-    translator = regard.load(arguments.model)
+    translator = regard.load(arguments.model, engine=arguments.engine)
     told: dict[str, object] = {"sentences": len(sources), "terms": len(chosen)}
     # Only sentences whose reference has the term count: elsewhere another translation is right.
     glossaries = [glossary_of(chosen, *pair) for pair in zip(sources, references, strict=True)]

@@ -62,7 +62,9 @@ def batches_of(vocabulary: int) -> tuple[str, list[dict[str, np.ndarray]]]:
 def batches(pairs: list[Pair]) -> list[dict[str, np.ndarray]]:
     """Similar lengths together, at most TOKENS on each side; a few of them drawn from the whole."""
     pairs = sorted((([*source, EOS], [BOS, *target, EOS]) for source, target in pairs), key=lambda p: [*map(len, p)])
-    cut, batch, longest = [], [], 0
+    cut: list[list[Pair]] = []
+    batch: list[Pair] = []
+    longest = 0
     for pair in pairs:
         longest = max(longest, *map(len, pair))
         if (len(batch) + 1) * longest > TOKENS:

@@ -146,7 +146,8 @@ def race(
     gemm, gemm_seconds = Worker("gemm"), []
     settings: dict[str, dict[str, Any]] = {}
     turns: Turns = {}
-    by_start, memory = [], {}
+    by_start: list[Any] = []
+    memory: dict[str, Any] = {}
     for start in range(starts):
         workers = {contender: Contender(contender, folder) for contender in contenders}
         for contender, worker in workers.items():

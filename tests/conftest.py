@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -22,6 +23,11 @@ pytest_plugins = [
     "tests.support.parsing",
     "tests.support.public",
 ]
+# The same examples in every run, however long they take: no test depends on luck, or on what else the machine does.
+settings.register_profile(
+    "steady", derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+)
+settings.load_profile("steady")
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background would ignore Ctrl-C
 
 

@@ -27,6 +27,7 @@ ORDER = (  # a room may use the rooms before it that its row names, never those 
     ("evaluate", "text data terms memory model saved search exchange engines translate"),
     ("look", "text model saved search engines translate"),
     ("serve", "text documents terms memory model saved search engines translate look"),
+    ("pairs", "text data documents terms memory model saved search engines translate evaluate"),
     ("recipe", "text data model saved train search engines translate evaluate"),
     ("tuning", "text data terms memory model saved train search engines translate evaluate"),
     ("paper", "text data model saved train search engines translate evaluate look"),
@@ -35,7 +36,10 @@ ORDER = (  # a room may use the rooms before it that its row names, never those 
 ALLOWED: dict[str, set[str]] = {room: set(others.split()) for room, others in ORDER}
 ALLOWED["cli"] = set(ALLOWED)
 DOORS = {("translate/translator.py", "look")}  # translator.look(text) opens the room below when it is called
-LIBRARIES: dict[str, set[str]] = {"text": {"sentencepiece"}, "documents": {"yaml"}}  # rooms that may use no others
+LIBRARIES: dict[str, set[str]] = {
+    "text": {"sentencepiece", "py3langid"},
+    "documents": {"yaml"},
+}  # rooms that may use no others
 CONCRETE = {
     "transformer",
     "recurrent",

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from regard.memory.pair import Pair as Pair
     from regard.memory.store import Memory as Memory
     from regard.model.build import build as build
+    from regard.pairs.clean import clean as clean
+    from regard.pairs.synthesise import synthesise as synthesise
     from regard.recipe.train_pairs import train_pairs as train_pairs
     from regard.saved.folder import load_model as load_model
     from regard.saved.folder import save_model as save_model
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from regard.text.subwords import Subwords as Subwords
     from regard.translate.document import translate_file as translate_file
     from regard.translate.load import load as load
+    from regard.translate.load import load_classifier as load_classifier
     from regard.translate.load import load_parser as load_parser
     from regard.translate.parser import ParseOptions as ParseOptions
     from regard.translate.translator import Options as Options
@@ -50,14 +53,17 @@ _PUBLIC = {
     "UserError": "regard.errors",
     "build": "regard.model.build",
     "calibrate": "regard.evaluate.calibration",
+    "clean": "regard.pairs.clean",
     "evaluate": "regard.evaluate.evaluation",
     "load": "regard.translate.load",
+    "load_classifier": "regard.translate.load",
     "load_model": "regard.saved.folder",
     "load_parser": "regard.translate.load",
     "normalise": "regard.text.normalise",
     "prepare": "regard.data.prepare",
     "preset": "regard.config.presets",
     "save_model": "regard.saved.folder",
+    "synthesise": "regard.pairs.synthesise",
     "train": "regard.api",
     "train_pairs": "regard.recipe.train_pairs",
     "translate_file": "regard.translate.document",

@@ -1,12 +1,14 @@
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+import regard.demo
+from regard.cli import demo
 from regard.cli.main import app
+from regard.errors import UserError
 
 
 def test_a_short_demo(tmp_path: Path) -> None:
@@ -20,7 +22,11 @@ def test_a_short_demo(tmp_path: Path) -> None:
     assert losses[-1] < 0.8 * losses[0], "it learns"
 
 
-def test_the_same_seed_the_same_figures_and_an_earlier_demo_is_replaced(tmp_path: Path) -> None:
+def test_the_same_seed_the_same_figures_and_an_earlier_demo_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo, "TRAIN", 2000)
+    monkeypatch.setattr(demo, "HELD_OUT", 100)
     logs = []
     for _ in range(2):
         arguments = ["demo", "--steps", "3", "--out", str(tmp_path), "--json"]
@@ -39,11 +45,9 @@ def test_the_demo_reaches_what_it_promises(tmp_path: Path) -> None:
     assert figures["exact_match"] >= 0.99
 
 
-def test_without_babel_it_says_what_to_install() -> None:
-    code = (
-        "import sys; sys.modules['babel'] = None; sys.argv = ['regard', 'demo']; import regard.cli.main as m; m.main()"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 2 and done.stderr == (
-        "regard: the demo needs Babel, for how dates are written; pip install 'regard[demo]'\n"
-    )
+def test_without_babel_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delitem(sys.modules, "regard.demo.dates", raising=False)
+    monkeypatch.delattr(regard.demo, "dates", raising=False)  # so that it is imported anew
+    monkeypatch.setitem(sys.modules, "babel", None)
+    with pytest.raises(UserError, match=r"^the demo needs Babel, .*; pip install .regard\[demo\].$"):
+        CliRunner().invoke(app, ["demo", "--json", "--out", str(tmp_path)], catch_exceptions=False)

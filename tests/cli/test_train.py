@@ -289,7 +289,12 @@ def test_torchrun(counted: Path, tmp_path: Path) -> None:
     evaluated = json.loads(regard("evaluate", "--model", str(out / "checkpoints" / "step-00000010"), *files))
     assert [record["bleu"] for record in records(out / "log.jsonl") if "bleu" in record][-1] == evaluated["bleu"]
 
-    refused = torchrun(*common, *small(*settings, "train.seed=99"))
+
+@pytest.mark.slow
+def test_torchrun_says_a_mistake_once(counted: Path, tmp_path: Path) -> None:
+    common = ["train", "--preset", "tiny", "--data", str(counted / "data"), "--out", str(tmp_path / "z")]
+    regard(*common, *small())
+    refused = torchrun(*common, *small("train.seed=99"))
     assert refused.returncode != 0
     spoken = [line for line in refused.stderr.splitlines() if "regard: " in line]
     assert len(spoken) == 1 and "train.seed was 1 when this run began and is now 99" in spoken[0]

@@ -18,6 +18,9 @@ from regard.config.special_tokens import EOS
 from regard.model.build import build
 from regard.saved import bundled
 from regard.saved.folder import LoadedModel
+from regard.text.subwords import Subwords
+from regard.translate.load import load
+from regard.translate.sentences import one_line
 from regard.translate.translator import Translator
 
 
@@ -146,6 +149,34 @@ def test_mistakes(run: Run, folder: Path, arguments: str, sentence: str) -> None
     assert (code, out) == (2, b"")
     assert err.startswith(f"regard: {sentence}")
     assert err.count("\n") == 1
+
+
+def test_speech_levels(run: Run, saved: LoadedModel, tmp_path: Path) -> None:
+    tagged = Subwords.train(sentences(), 400, tags=("<2en>", "<2ko>", "<2ko:formal>", "<2ko:polite>", "<2ko:plain>"))
+    torch.manual_seed(1)
+    model = build(saved.config).eval().requires_grad_(False)
+    config = Config(model=saved.config, decode=saved.decode)
+    save_built(tmp_path / "m", model, config, {"subwords.model": tagged.content}, languages=("en", "ko"))
+    translator, text = load(tmp_path / "m"), "The old woman sees 12 apples. A teacher finds bicycles!"
+    for options, level in (
+        (("--formality", "more"), "formal"),
+        (("--formality", "less", "--to", "ko"), "plain"),
+        (("--formality", "polite", "--from", "en"), "polite"),
+        (("--tag", "<2ko:polite>"), "polite"),
+    ):
+        code, out, told = run("--model", str(tmp_path / "m"), *options, text)
+        assert (code, told, out.decode()) == (
+            0,
+            "",
+            one_line(translator.translate(text, target=f"<2ko:{level}>")) + "\n",
+        )
+    for options, words in (
+        (("--formality", "more", "--to", "en"), "was not trained with the formality 'more' into en"),
+        (("--formality", "more", "--tag", "<2ko>"), "leave them out"),
+        (("--tag", "<2fr>"), "no tag '<2fr>'"),
+    ):
+        code, _, told = run("--model", str(tmp_path / "m"), *options, text)
+        assert code == 2 and words in told
 
 
 def test_an_empty_argument_is_a_blank_text(run: Run, folder: Path) -> None:

@@ -91,7 +91,7 @@ def test_times_and_tags_stay(translate: Translate, cues: list[str], end: str) ->
 
 
 def test_time_is_linear() -> None:
-    for said in ("a <" + "i" * 200_000, "a\n" * 100_000, "<i>" * 50_000, "{\\" * 50_000):
+    for said in ("a <" + "i" * 50_000, "a\n" * 25_000, "<i>" * 12_000, "{\\" * 12_000):
         cue = f"1\n00:00 --> 00:01\n{said}"
         assert rebuilt(srt(cue), same) == cue
         assert rebuilt(srt(cue), upper).count("-->") == 1

@@ -107,8 +107,17 @@ def test_hypotheses_that_were_left_out_are_not_missed(
     limited: list[bool] = []
     twice: list[int] = []
     reached, joined = CTranslate2Engine._limited, ctranslate2_engine._joined
-    monkeypatch.setattr(CTranslate2Engine, "_limited", lambda *given: limited.append(reached(*given)) or limited[-1])
-    monkeypatch.setattr(ctranslate2_engine, "_joined", lambda *given: twice.append(1) or joined(*given))
+
+    def watched(*given: Any) -> bool:
+        limited.append(reached(*given))
+        return limited[-1]
+
+    def counted(*given: Any) -> Any:
+        twice.append(1)
+        return joined(*given)
+
+    monkeypatch.setattr(CTranslate2Engine, "_limited", watched)
+    monkeypatch.setattr(ctranslate2_engine, "_joined", counted)
     for seed in range(3):
         pair = Pair(tmp_path / str(seed), subwords, seed, steps=30 * (1 + seed))
         for beam, n_best, alpha in ((2, 1, 2.0), (4, 1, 0.6), (4, 2, 0.6), (6, 1, 2.0), (6, 6, 0.6)):

@@ -3,7 +3,9 @@ from importlib.util import find_spec
 
 import pytest
 import sacrebleu
-from sacrebleu.metrics import BLEU, CHRF, TER
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
 
 from regard.errors import UserError
 from regard.evaluate.bleu import (

@@ -29,9 +29,9 @@ def test_scores_are_sums_of_log_softmax(translator: Translator, monkeypatch: pyt
     for tokens, held in ((2048, 1 << 22), (1, 1), (100, 1000)):
         monkeypatch.setattr(module, "SCORES", held)
         scored = score_texts(translator, sources, targets, batch_tokens=tokens)
-        for one, logs in zip(scored, wanted, strict=True):
-            assert one.token_scores == pytest.approx(logs, abs=1e-4)
-            assert one.log_probability == pytest.approx(sum(logs), abs=1e-3)
+        for one, right in zip(scored, wanted, strict=True):
+            assert one.token_scores == pytest.approx(right, abs=1e-4)
+            assert one.log_probability == pytest.approx(sum(right), abs=1e-3)
             assert len(one.tokens) + 1 == len(one.token_scores)
             assert one.perplexity == pytest.approx(math.exp(-sum(logs) / len(logs)), rel=1e-3)
     total = sum(map(sum, wanted)) / sum(map(len, wanted))

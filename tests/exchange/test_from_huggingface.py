@@ -88,7 +88,7 @@ def test_greedy_search_finds_the_same(pair: tuple[Path, Path]) -> None:
     for text in filter(None, map(normalise, ODD)):
         source = translator.source_subwords.encode([text])[0]
         found = translator.engine.search([source], request, quiet)[0][0]
-        written = model.generate(
+        written = model.generate(  # type: ignore[misc]
             **theirs([text], return_tensors="pt"),
             num_beams=1,
             max_new_tokens=len(source) + 3,

@@ -112,7 +112,8 @@ def test_searches_find_the_same(pair: tuple[Path, Path]) -> None:
         for beam in (1, DECODE.beam):
             most = len(source) + DECODE.extra_length
             found = ours.engine.search([source], ours.request(Options(beam=beam, penalty="average")), quiet)[0][0]
-            written = model.generate(torch.tensor([[*source, EOS]]), num_beams=beam, max_length=most + 2)[0].tolist()
+            asked = torch.tensor([[*source, EOS]])
+            written = model.generate(asked, num_beams=beam, max_length=most + 2)[0].tolist()  # type: ignore[misc]
             if beam == 1 or len(written) < most:  # at the limit we end an output, and Marian leaves it open
                 assert [*found.tokens[:most]] == [token for token in written[1:] if token not in (EOS, PAD)][:most]
                 ended += EOS in written

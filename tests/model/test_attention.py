@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -30,7 +31,7 @@ def loop(layer: MultiHeadAttention, x_TD: Tensor, memory_SD: Tensor, seen_TS: Te
             for s, m in enumerate(memory_SD):
                 key = layer.key.weight[k] @ m + layer.key.bias[k]
                 score = (
-                    (torch.tanh(q + key) * layer.additive[head, 0, 0]).sum() if layer.score == "additive" else q @ key
+                    (torch.tanh(q + key) * layer.additive[head, 0, 0]).sum() if layer.additive is not None else q @ key
                 )
                 if layer.relative is not None:
                     most, distance = layer.relative.distance, s - (t + len(memory_SD) - len(x_TD))
@@ -46,7 +47,7 @@ def loop(layer: MultiHeadAttention, x_TD: Tensor, memory_SD: Tensor, seen_TS: Te
     return torch.stack(outputs), torch.stack(all_weights, dim=1)
 
 
-KINDS = {
+KINDS: dict[str, dict[str, Any]] = {
     "scaled": {},
     "unscaled": {"score": "unscaled"},
     "additive": {"score": "additive"},
@@ -147,7 +148,7 @@ def test_only_what_is_wanted_has_a_gradient(wanted: int) -> None:
     inputs = heads(5, 7)
     whole = torch.autograd.grad(short_attention.short_attention(*inputs, None, 1.0).square().sum(), inputs)
     alone = [x.detach().requires_grad_(i == wanted) for i, x in enumerate(inputs)]
-    short_attention.short_attention(*alone, None, 1.0).square().sum().backward()
+    short_attention.short_attention(alone[0], alone[1], alone[2], None, 1.0).square().sum().backward()
     for i, x in enumerate(alone):
         assert (x.grad is not None) == (i == wanted)
     torch.testing.assert_close(alone[wanted].grad, whole[wanted])
@@ -160,7 +161,7 @@ def test_nobody_asks(shape: tuple[int, ...]) -> None:
     output = short_attention.short_attention(query, key, key, None, 1.0)
     assert output.shape == shape
     output.sum().backward()
-    assert not key.grad.any()
+    assert key.grad is not None and not key.grad.any()
 
 
 def test_a_sentence_without_tokens_is_finite() -> None:
@@ -198,9 +199,14 @@ def test_under_autocast_a_cpu_attends_in_32_bits(length: int) -> None:
     x = torch.randn(2, length, 8)
     exact, _ = layer.attend(layer.queries(x), layer.keys_values(x), None)
     kept: list[Tensor] = []
+
+    def keep(tensor: Tensor) -> Tensor:
+        kept.append(tensor)
+        return tensor
+
     with (
         torch.autocast("cpu", torch.bfloat16),
-        torch.autograd.graph.saved_tensors_hooks(lambda tensor: kept.append(tensor) or tensor, lambda tensor: tensor),
+        torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor),
     ):
         query, memory = layer.queries(x), layer.keys_values(x)
         kept.clear()

@@ -22,9 +22,9 @@ SMALL: dict[str, Any] = {
     "d_v": 10,
     "relative_distance": 3,
 }
-EXPERTS = {"experts": 5, "active_experts": 2, "d_ff": 12}
+EXPERTS: dict[str, Any] = {"experts": 5, "active_experts": 2, "d_ff": 12}
 POSITIONS = ("sinusoidal", "learned", "rotary", "relative", "none")
-CHOICES = {
+CHOICES: dict[str, dict[str, Any]] = {
     f"{positions} {norm} {score} {neighbours}": {**SMALL, **dict(zip(keys, choice, strict=True))}
     for keys in [("positions", "norm", "score", "neighbours")]
     for choice in product(POSITIONS, ("post", "pre"), ("scaled", "unscaled", "additive"), (0, 4))
@@ -38,6 +38,8 @@ CHOICES = {
     "silu": {**SMALL, "activation": "silu"},
     "experts": {**SMALL, **EXPERTS},
     "one expert of two": {**SMALL, "experts": 2, "active_experts": 1, "norm": "pre"},
+    "blocks": {**SMALL, "blocks": 3},
+    "blocks, all tuned": {**SMALL, "blocks": 2, "blocks_tuned": True, "norm": "pre", "positions": "rotary"},
     "deep and shallow": {**SMALL, "encoder_layers": 3, "decoder_layers": 1},
 }
 LEAST: dict[str, Any] = {"vocabulary": 40, "encoder_layers": 2, "decoder_layers": 2, "d_model": 16}
@@ -77,9 +79,18 @@ CHOICES |= {
         "longformer": [{"window": 3}, {"window": 1, "global_tokens": 3, "positions": "rotary"}, {"global_tokens": 0}],
         "linformer": [{"rank": 4}, {"rank": 9, "max_length": 14, "positions": "none", "norm": "pre"}],
         "performer": [{"features": 20}, {"features": 5, "positions": "rotary"}],
+        "mamba": [{"state_size": 3}, {"kernel": 1, "expand": 1, "positions": "none", "norm": "pre"}],
+        "mixer": [{"token_units": 7, "max_length": 14}, {"max_length": 9, "positions": "relative"}],
         "state-space": [{"state_size": 6}, {"state_size": 2, "positions": "relative", "score": "additive"}],
     }.items()
     for number, more in enumerate(choices)
+}
+
+ONE_STACK = {key: value for key, value in SMALL.items() if key not in ("encoder_layers", "relative_distance")}
+CHOICES |= {
+    "decoder alone": {**ONE_STACK, "architecture": "decoder-only"},
+    "decoder alone, learned": {**ONE_STACK, "architecture": "decoder-only", "positions": "learned", "norm": "pre"},
+    "decoder alone, two vocabularies": {**ONE_STACK, "architecture": "decoder-only", "source_vocabulary": 50},
 }
 
 SOURCE = torch.tensor(
@@ -183,12 +194,14 @@ def test_a_state_is_a_value(model: Seq2Seq) -> None:
 def test_recorded_attention_is_what_the_model_does(model: Seq2Seq) -> None:
     recorded = model.attentions(SOURCE, TARGET)
     config: ModelConfig = model.config  # type: ignore[assignment]
-    heads = config.heads if config.architecture == "transformer" else 1
+    heads = getattr(config, "heads", 1)
     for kind, queries, keys in ((recorded.encoder, 9, 9), (recorded.decoder, 6, 6), (recorded.cross, 6, 9)):
         for weights in kind:
             assert weights.shape == (4, heads, queries, keys)
-    for weights in recorded.cross:
-        torch.testing.assert_close(weights.sum(-1), torch.ones(4, heads, 6))
+    together = config.architecture == "decoder-only"  # source and target are of one sequence
+    for layer, weights in enumerate(recorded.cross):
+        total = weights.sum(-1) + (recorded.decoder[layer].sum(-1) if together else 0)
+        torch.testing.assert_close(total, torch.ones(4, heads, 6))
         assert weights[1, :, :, 3:].abs().max() == 0, "padding gets no weight"
     for weights in recorded.decoder:
         assert weights.triu(1).abs().max() == 0, "the future gets no weight"
@@ -197,8 +210,9 @@ def test_recorded_attention_is_what_the_model_does(model: Seq2Seq) -> None:
 def test_training_reaches_every_parameter(model: Seq2Seq) -> None:
     torch.manual_seed(1)
     trained = build(model.config).train()  # type: ignore[arg-type]
-    features = trained.features(SOURCE, TARGET)
-    trained.logits(features).logsumexp(-1).sum().backward()
+    lesson = trained.lesson(SOURCE, TARGET)
+    loss = trained.logits(lesson.features).logsumexp(-1).sum()
+    (loss if lesson.penalty is None else loss + lesson.penalty).backward()
     for name, parameter in trained.named_parameters():
         if parameter.requires_grad:  # which tokens are words is known
             assert parameter.grad is not None and parameter.grad.isfinite().all(), name

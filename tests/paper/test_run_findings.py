@@ -63,6 +63,6 @@ def test_texts_are_written_once_as_they_are_and_in_lower_case(driver: ModuleType
             (tmp_path / f"{name}.{language}.gz").write_bytes(gzip.compress(text.encode()))
     one = queue(driver, tmp_path)
     driver.texts(one.given)
-    text = tmp_path / "runs" / "text"
-    assert (text / "raw" / "val.de").read_text(encoding="utf-8") == "Ein Hund, 개\n"
-    assert (text / "lower" / "val.de").read_text(encoding="utf-8") == "ein hund, 개\n"
+    written = tmp_path / "runs" / "text"
+    assert (written / "raw" / "val.de").read_text(encoding="utf-8") == "Ein Hund, 개\n"
+    assert (written / "lower" / "val.de").read_text(encoding="utf-8") == "ein hund, 개\n"

@@ -149,8 +149,24 @@ def test_advice(outcome: Any, losses: list[float], trained: float, dropped: dict
     split = data.report.train[0]
     data.report = data.report.model_copy(update={"train": (split.model_copy(update={"dropped": dropped}),)})
     log: list[dict[str, Any]] = [{"event": "validation", "nll": loss} for loss in losses]
-    log.append({"event": "train", "nll": trained, "tokens": 1, "seconds": 1.0})
+    total = split.source.tokens + split.target.tokens
+    log.append({"event": "train", "nll": trained, "tokens": 20 * total, "seconds": 1.0})
     assert advice(log, data, outcome.plan)[0].startswith(first)
+
+
+@pytest.mark.parametrize(
+    ("passes", "trained", "first"), [(4, 3.5, "more time"), (20, 3.5, "more p"), (4, 1.0, "more p")]
+)
+def test_advice_of_a_run_that_the_clock_ended(outcome: Any, passes: int, trained: float, first: str) -> None:
+    """A cosine lets the loss stand still at its end, however few passes there were: 42 may help for 194 pairs."""
+    data = Prepared.open(outcome.model.parent / "data")
+    total = sum(split.source.tokens + split.target.tokens for split in data.report.train)
+    log: list[dict[str, Any]] = [{"event": "validation", "nll": loss} for loss in (4.0, 3.6, 3.5, 3.5)]
+    log.append({"event": "train", "nll": trained, "tokens": passes * total, "seconds": 1.0})
+    found = advice(log, data, outcome.plan)[0]
+    assert found.startswith(first)
+    if first == "more time":
+        assert "4.0 passes over the pairs, of 42" in found and found.endswith("--time 2m --fresh")
 
 
 def test_held_out_texts_of_older_data(tmp_path: Path) -> None:

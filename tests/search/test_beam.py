@@ -73,7 +73,7 @@ def test_stopping_early_changes_nothing_but_the_work(make: Make, alpha: float, p
         rows.append(len(tokens))
         return advance(tokens, state)
 
-    model.advance = counted  # type: ignore[method-assign]
+    model.advance = counted  # type: ignore[method-assign,assignment]
     config = settings(beam=4, alpha=alpha, penalty=penalty, extra_length=20)
     late = beam_search(model, padded(sources), config, n_best=2, early_stopping=False)
     work = sum(rows)

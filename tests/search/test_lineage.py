@@ -1,5 +1,6 @@
 """The models that the Transformer is compared with are searched, saved, loaded and combined as it is."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from regard.config.decode import DecodeConfig
 from regard.config.model import ModelConfig
 from regard.config.presets import preset, preset_names
 from regard.config.run import Config
+from regard.config.special_tokens import BOS, EOS
 from regard.engines.torch_engine import TorchEngine
 from regard.errors import UserError
 from regard.exchange.to_ctranslate2 import export_ctranslate2
@@ -107,4 +109,33 @@ def test_other_programs_refuse_with_one_sentence(stored: tuple[Path, LoadedModel
         export_huggingface(path, tmp_path / "out")
     with pytest.raises(UserError, match=f"it is {kind}, not a Transformer"):
         export_onnx(path, tmp_path / "out")
+    with pytest.raises(UserError, match="the native engine can't compute this model here, since"):
+        load(path, engine="native")
     assert not (tmp_path / "out").exists()
+
+
+def test_pictures_show_the_attention_that_there_is(stored: tuple[Path, LoadedModel]) -> None:
+    path, made = stored
+    found = load(path).look(TEXTS[-1])
+    source_BS, target_BT = torch.tensor([[4, 5, EOS]]), torch.tensor([[BOS, 4]])
+    weights = made.model.attentions(source_BS, target_BT)
+    kinds = {kind for kind in ("encoder", "decoder", "cross") if getattr(weights, kind)}
+    for sentence in found.sentences:
+        assert sentence.attention.keys() == kinds
+        for layers in sentence.attention.values():
+            assert torch.allclose(layers.sum(-1), torch.ones(()), atol=1e-5)
+
+
+def test_experts_in_a_transformer_are_for_torch_alone(saved: LoadedModel, tmp_path: Path) -> None:
+    path, reason = tmp_path / "model", "it has a mixture of experts"
+    config, model = shrunk("moe-transformer", saved.config.vocabulary)
+    save_built(path, model, Config(model=config, decode=saved.decode), saved.subwords)
+    for export in (partial(export_ctranslate2, quantization="float32"), export_huggingface, export_onnx):
+        with pytest.raises(UserError, match=reason):
+            export(path, tmp_path / "out")
+    for engine in ("native", "ctranslate2"):
+        with pytest.raises(UserError, match=reason):
+            load(path, engine=engine)
+    translator = load(path)
+    assert isinstance(translator.engine, TorchEngine) and len(translator.translate(TEXTS)) == len(TEXTS)
+    assert translator.look(TEXTS[0]).sentences[0].attention.keys() == {"encoder", "decoder", "cross"}

@@ -28,7 +28,7 @@ def test_samples_follow_the_distribution(make: Make) -> None:
         p = {token: math.exp(log) for token, log in enumerate(next_logs(model, source, tokens)) if token >= EOS}
         return {token: chance / sum(p.values()) for token, chance in p.items()}
 
-    wanted = {(): chances(())[EOS]}
+    wanted: dict[tuple[int, ...], float] = {(): chances(())[EOS]}
     for first in (4, 5, 6):
         after = chances((first,))
         wanted[first,] = chances(())[first] * after[EOS]

@@ -100,7 +100,7 @@ def test_half_precision_is_computed_in_full() -> None:
     """Logits of float16 whose sum is beyond float16 are numbers all the same."""
     model = Scripted(lambda tokens: [20_000.0] * len(SYMBOLS))
     whole = model.advance
-    model.advance = lambda tokens, state: (whole(tokens, state)[0].half(), whole(tokens, state)[1])  # type: ignore[method-assign]
+    model.advance = lambda tokens, state: (whole(tokens, state)[0].half(), whole(tokens, state)[1])  # type: ignore[method-assign,assignment]
     (found,) = greedy_search(model, SOURCE, CONFIG)
     assert found.token_scores == pytest.approx([-math.log(len(SYMBOLS))] * len(found.token_scores), abs=0.01)
     assert torch.isfinite(torch.tensor(found.score))

@@ -101,7 +101,9 @@ def running(
     glossaries: Sequence[str] = (),
     **settings: Any,
 ) -> Iterator[Running]:
-    state = AppState(models, Settings(**{"rate": 0, **settings}), keys, memory=memory, glossaries=glossaries)
+    """A server without the limits that a busy machine could reach, unless they are given."""
+    unlimited = {"rate": 0, "answer_seconds": 600.0, "deadline": 600.0, "body_seconds": 600.0}
+    state = AppState(models, Settings(**{**unlimited, **settings}), keys, memory=memory, glossaries=glossaries)
     listener = bound("127.0.0.1", 0)
     own = server(state, listener, "127.0.0.1")
     thread = threading.Thread(target=own.run, kwargs={"sockets": [listener]})

@@ -7,6 +7,7 @@ from typing import Any
 
 import deepl
 import pytest
+from libretranslatepy import LibreTranslateAPI
 from tests.serve.running import Running, running
 
 from regard.errors import UserError
@@ -139,6 +140,18 @@ def test_libretranslate_s_suggestions(taught: Running) -> None:
         assert taught.post("/suggest", {**fields, missing: ""}).status == 400
     assert taught.post("/suggest", {**fields, "target": "en"}).status == 400
     assert taught.post("/suggest", {**fields, "s": "x" * 5001}).status == 400
+
+
+def test_libretranslate_s_own_client_gets_what_was_suggested(folders: dict[str, str], tmp_path: Path) -> None:
+    """And the server's terms. It has no call for suggestions, which the form of LibreTranslate's page sends."""
+    file = tmp_path / "terms.tsv"
+    file.write_text("woman\tWeib\n")
+    with running(folders["en-de"], memory=tmp_path / "work.db", glossaries=[f"en-de={file}"]) as served:
+        client = LibreTranslateAPI(served.url)
+        assert "Weib" in client.translate(TEXT, "en", "de")
+        fields = {"q": TEXT, "s": "Die Alte 🙂", "source": "en", "target": "de"}
+        assert served.post_form("/suggest", fields).json == {"success": True}
+        assert client.translate(TEXT, "en", "de") == "Die Alte 🙂"
 
 
 def test_without_a_memory_suggestions_are_off(served: Running) -> None:

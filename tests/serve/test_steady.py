@@ -182,7 +182,7 @@ def test_an_engine_that_fails(folders: dict[str, str], caplog: pytest.LogCapture
     model = folders["en-de"]
     with running(model) as served:
         translator = served.state.models.loaded(model).translator
-        engine, translator.engine = translator.engine, Broken(translator.engine)
+        engine, translator.engine = translator.engine, Broken(translator.engine)  # type: ignore[assignment]
         answer = translate(served, "A teacher.")
         assert (answer.status, answer.json) == (500, {"error": "Cannot translate text: the server failed"})
         until(lambda: "out of luck" in caplog.text)

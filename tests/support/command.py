@@ -47,13 +47,17 @@ class Run:
         self.monkeypatch, self.command = monkeypatch, command
 
     def __call__(self, *arguments: str, stdin: bytes = b"") -> tuple[int, bytes, str]:
-        texts = [io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin))), io.TextIOWrapper(io.BytesIO()), io.StringIO()]
+        texts: list[Any] = [
+            io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin))),
+            io.TextIOWrapper(io.BytesIO()),
+            io.StringIO(),
+        ]
         for name, text in zip(("stdin", "stdout", "stderr"), texts, strict=True):
             self.monkeypatch.setattr(sys, name, text)
         self.monkeypatch.setattr(sys, "argv", ["regard", self.command, *arguments])
         with pytest.raises(SystemExit) as ended:
             main()
         texts[1].flush()
-        out: Any = texts[1].buffer  # type: ignore[attr-defined]
+        out: Any = texts[1].buffer
         code = ended.value.code
         return (code if isinstance(code, int) else 0), out.getvalue(), texts[2].getvalue()  # type: ignore[attr-defined]

@@ -4,7 +4,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.support.texts import any_text
 
@@ -78,7 +78,7 @@ near_digests = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(
     digests=st.lists(st.one_of(near_digests, st.binary(min_size=DIGEST_SIZE, max_size=DIGEST_SIZE)), max_size=25),
     limit=st.integers(1, 4),

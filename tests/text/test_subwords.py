@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sentencepiece import SentencePieceProcessor
 from tests.support.texts import HOSTILE, SIZE, TAGS, any_text
@@ -21,9 +21,7 @@ from regard.text.subwords import Subwords
 
 FIRST_BYTE = 4 + len(TAGS)
 KINDS: tuple[SubwordKind, ...] = ("bpe", "unigram")
-shared = settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
+shared = settings(max_examples=60)
 
 
 # Text and ids

@@ -68,7 +68,7 @@ class Stops(loop.Silence):
     assert "AssertionError" not in done.stderr
 
 
-@pytest.mark.parametrize("sharding", ["ddp", "fsdp"])
+@pytest.mark.parametrize("sharding", [pytest.param("ddp", marks=pytest.mark.slow), "fsdp"])
 def test_two_processes_equal_one_that_accumulates(
     fifty: Config, alone: Path, data: Prepared, digits: Path, tmp_path: Path, sharding: str
 ) -> None:
@@ -106,6 +106,7 @@ def test_two_processes_equal_one_that_computes_by_parts(
     assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "alone"), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_one_process_goes_on_as_two(fifty: Config, alone: Path, digits: Path, tmp_path: Path, data: Prepared) -> None:
     first = with_train(fifty, steps=25, accumulate=2)
     train(first, data, tmp_path / "run")

@@ -52,6 +52,7 @@ def test_the_better_of_mean_best_and_last_by_bleu(
         return
     assert (record["final"], record["mean_of"], record["bleu"]) == (name, steps, max(scores))
     card = (out / "model" / "README.md").read_text(encoding="utf-8")
+    assert f"on {sum(map(len, data.train)):,} pairs.\n" in card
     assert f"On the validation set, this model: BLEU {max(scores):.4g}" in card
     if name == "best" and steps is not None:
         assert sha256(out / "model" / "model.safetensors") == weights_of(out, steps[0])

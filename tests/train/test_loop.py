@@ -144,6 +144,20 @@ def test_a_stopped_run_ends_with_the_same_bits(
     assert len(events(run, "resume")) == len(stops)
 
 
+def test_a_stopped_run_ends_with_the_same_bits_when_subwords_are_sampled(
+    config: Config, data: Prepared, tmp_path: Path, unbroken: Path
+) -> None:
+    config = settle(changed(config, subword_sampling=0.3), data)
+    train(config, data, tmp_path / "whole")
+    for stop in (3, 8):
+        with pytest.raises(Interrupted):
+            train(config, data, tmp_path / "stopped", observer=Watcher(stop))
+    train(config, data, tmp_path / "stopped")
+    name = "model/model.safetensors"
+    assert sha256(tmp_path / "stopped" / name) == sha256(tmp_path / "whole" / name) != sha256(unbroken / name)
+    assert figures(tmp_path / "stopped") == figures(tmp_path / "whole")
+
+
 def test_ctrl_c_has_its_own_code(config: Config, data: Prepared, tmp_path: Path) -> None:
     with pytest.raises(Interrupted) as caught:
         train(settle(config, data), data, tmp_path / "run", observer=Watcher(2, signal.SIGINT))
@@ -538,8 +552,8 @@ def test_the_average_of_a_moving_average_is_what_training_writes(
     for name, last in (("default", None), ("one", 1)):
         assert average_run(run, tmp_path / name, last, warnings.append) == [12] and not warnings
         assert sha256(tmp_path / name / "model.safetensors") == sha256(model / "model.safetensors")
-    last = checkpoint.folder(run / "checkpoints", 12)
-    assert sha256(model / "model.safetensors") != sha256(last / "model.safetensors"), "these are the raw weights"
+    newest = checkpoint.folder(run / "checkpoints", 12)
+    assert sha256(model / "model.safetensors") != sha256(newest / "model.safetensors"), "these are the raw weights"
     assert average_run(run, tmp_path / "two", 2, warnings.append) == [8, 12]
     parts = [checkpoint.load(checkpoint.folder(run / "checkpoints", step)).tensors for step in (8, 12)]
     for name, tensor in load_model(tmp_path / "two").model.state_dict().items():

@@ -338,7 +338,7 @@ def test_recurrent_layers_make_the_same_bits_each_time(
     model = model.model_copy(update={"d_model": 16, "encoder_layers": layers, "decoder_layers": layers})
     config = settle(config.model_copy(update={"model": model}), data)
     config = config.model_copy(update={"train": config.train.model_copy(update={"precision": precision})})
-    runs = []
+    runs: list[Any] = []
     for _ in range(3):
         trainer = Trainer(config.model, config.train, ALONE)
         assert (trainer.threads is not None) == (two and torch.get_num_threads() % 2 == 0)
@@ -395,7 +395,7 @@ def test_restore_is_exact(config: Config, data: Prepared) -> None:
         one.update(step, number)
     two = Trainer(config.model, config.train, ALONE)
     copies = [{name: tensor.clone() for name, tensor in part.items()} for part in (one.weights(), one.tensors())]
-    two.restore(*copies, 3)
+    two.restore(copies[0], copies[1], 3)
     for number, step in enumerate(todo[3:], 4):
         assert replace(one.update(step, number)) == two.update(step, number)
     assert all(torch.equal(tensor, two.weights()[name]) for name, tensor in one.weights().items())

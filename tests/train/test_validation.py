@@ -21,7 +21,7 @@ def test_losses_are_means_over_tokens_without_dropout(config: Config, data: Prep
     trainer = Trainer(config.model, config.train, ALONE)
     trainer.update(steps(config, data, 1)[0], 1)
     assert data.valid is not None
-    loss, nll = validation_losses(trainer.scored(undivided=False), data.valid, batch_tokens, ALONE.device)
+    loss, nll = validation_losses(trainer.scored(undivided=False), data, batch_tokens, ALONE.device)
 
     model, smoothing = trainer.model.eval(), config.train.label_smoothing
     chosen, uniform, tokens = 0.0, 0.0, 0

@@ -1,4 +1,4 @@
-"""What happens to the shards of a run."""
+"""Events of the shards of a run."""
 
 from dataclasses import dataclass
 
@@ -33,4 +33,4 @@ class ShardFailed:
 
 
 Event = Advanced | Finished | ShardFailed | None
-"""What happened, or None after a second without news."""
+"""The next event, or None after a second without one."""

@@ -33,7 +33,7 @@ TranslateTexts = Callable[[Sequence[str]], list[str]]
 
 @dataclass(frozen=True)
 class Rows:
-    """How far a shard is."""
+    """The progress within a shard."""
 
     read: int
     written: int

@@ -22,7 +22,7 @@ class ShardRecord:
     input_size: int
     input_sha256: str
     input_version: str
-    """What the file system told of the input's state (`InputFile.version`)."""
+    """The input's state, as the file system told it (`InputFile.version`)."""
     output_size: int
     output_sha256: str
     cpu_seconds: float
@@ -31,13 +31,13 @@ class ShardRecord:
 
 @dataclass
 class Manifest:
-    """What made the shards of a folder, and their records by name."""
+    """The settings that made the shards of a folder, and the records of the shards by name."""
 
     made_by: Mapping[str, Any]
     """Version, model and options, as JSON has them: shards of different ones are never mixed."""
     shards: dict[str, ShardRecord] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
-    """Why a shard failed the last time, by its name."""
+    """The reason why a shard failed the last time, by its name."""
 
     @classmethod
     def read(cls, out: str) -> Self | None:

@@ -83,7 +83,7 @@ def _check_address(address: str) -> None:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a worker runs: the node of the cluster, its host's name and the process."""
+    """The place of a worker: the node of the cluster, its host's name and the process."""
 
     node: str
     host: str

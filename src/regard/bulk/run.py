@@ -30,7 +30,7 @@ SAVE_EVERY = 2.0  # seconds between writes of the manifest; what is not in it is
 
 @dataclass
 class BulkProgress:
-    """How far a run is."""
+    """The progress of a run."""
 
     shards: int
     shards_done: int
@@ -64,7 +64,7 @@ class Observer:
 
 @dataclass(frozen=True)
 class BulkReport:
-    """What a run did."""
+    """The result of a run."""
 
     lines_in: int
     lines_out: int
@@ -74,7 +74,7 @@ class BulkReport:
     """Shards that this run translated."""
     failed: int
     failures: Mapping[str, str]
-    """Why a shard failed, by its name."""
+    """The reason why a shard failed, by its name."""
     seconds: float
     cpu_seconds: float
     worker_bytes: int

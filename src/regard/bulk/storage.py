@@ -28,7 +28,7 @@ class InputFile:
     name: str
     size: int
     version: str
-    """What the file system tells of the file's state; equal while the file is unchanged."""
+    """The file's state, as the file system tells it; equal while the file is unchanged."""
 
 
 def file_system(address: str) -> tuple[Any, str]:

@@ -23,7 +23,7 @@ UNCOUNTED = ("README.md", "manifest.json")  # files of a model that do not chang
 
 @dataclass(frozen=True)
 class Job:
-    """What all workers of a run do alike."""
+    """The settings that all workers of a run share."""
 
     options: Options
     engine: str = "auto"

@@ -21,8 +21,12 @@ FILES = f"FILE [FILE]{MANY}"
 def prepare(
     *,
     task: Annotated[
-        Literal["translation", "parsing"],
-        typer.Option(help="What to prepare for. parsing: --train and --valid name files of trees, one each."),
+        Literal["translation", "parsing", "denoise", "labels"],
+        typer.Option(
+            help="What to prepare for. parsing: --train and --valid name files of trees, one each. labels: text TAB "
+            "label. denoise: --text names text in one language, in which a model learns to fill in spans before it "
+            "learns to translate."
+        ),
     ] = "translation",
     train: Annotated[
         list[str] | None,
@@ -31,6 +35,10 @@ def prepare(
             help="Training text: two files aligned by line (train.en train.de), or one TSV or JSON-lines file; "
             "plain, .gz, .xz or .zst; - is standard input. Give the option once for each corpus.",
         ),
+    ] = None,
+    text: Annotated[
+        list[str] | None,
+        typer.Option(metavar=FILES, help="Text in one language, for --task denoise; each file is a corpus."),
     ] = None,
     valid: Annotated[list[str] | None, typer.Option(metavar=FILES, help="Validation text, in the same ways.")] = None,
     corpus: Annotated[
@@ -61,6 +69,10 @@ def prepare(
     subwords_from: Annotated[
         str | None, typer.Option(metavar="DIR", help="Take the subwords of this model or prepared data; to fine-tune.")
     ] = None,
+    grow: Annotated[
+        int | None,
+        typer.Option(min=1, help="With --subwords-from: add so many subwords for the new text, and its new tags."),
+    ] = None,
     tree_tags: Annotated[
         Literal["kept", "one"] | None,
         typer.Option(help="For parsing: words by their tags, or all by one symbol.", show_default="kept"),
@@ -70,9 +82,20 @@ def prepare(
         list[float] | None, typer.Option(help="How often an epoch passes over a corpus; once for each --train.")
     ] = None,
     tag: Annotated[
-        list[str] | None, typer.Option(help="A reserved token, such as <2de>, before sources; once for each --train.")
+        list[str] | None,
+        typer.Option(
+            help="Reserved tokens, such as <2de> or <2de><bt>, before sources; once for each --train. '' is none."
+        ),
+    ] = None,
+    temperature: Annotated[
+        float | None,
+        typer.Option(min=1, help="Sample corpora by tag as size^(1/TEMPERATURE): little text comes more often."),
     ] = None,
     valid_tag: Annotated[list[str] | None, typer.Option(help="The same, once for each --valid.")] = None,
+    speech_levels: Annotated[
+        bool,
+        typer.Option("--speech-levels", help="Learn 합니다, 해요 and 해라 by tags from the endings of Korean targets."),
+    ] = False,
     source_language: Annotated[
         str | None,
         typer.Option("--from", "--from-language", metavar="CODE", help="Source language; train.en and such tell it."),
@@ -89,6 +112,14 @@ def prepare(
     ] = None,
     keep_identical: Annotated[bool, typer.Option("--keep-identical", help="Keep pairs of equal sides.")] = False,
     keep_duplicates: Annotated[bool, typer.Option("--keep-duplicates", help="Keep pairs that came before.")] = False,
+    protect: Annotated[
+        bool,
+        typer.Option(
+            "--protect/--no-protect",
+            help="Let reserved tokens stand for addresses, placeholders, paths and code, and leave out pairs whose "
+            "addresses or placeholders differ.",
+        ),
+    ] = False,
     skip_invalid: Annotated[
         bool, typer.Option("--skip-invalid", help="Count what can't be read, and go on, instead of stopping at it.")
     ] = False,
@@ -107,7 +138,11 @@ def prepare(
 
     regard prepare --train train.en train.de --out DIR
 
+    regard prepare --task denoise --text mono.ko mono.en --vocabulary 8000 --out DIR
+
     regard prepare --task parsing --train trees.mrg --valid dev.mrg --vocabulary 8000 --out DIR
+
+    regard prepare --task labels --train texts.tsv --valid dev.tsv --out DIR
 
     --train and --valid take the words that follow them, up to the next option. The folder is made whole or not at all.
     """
@@ -117,16 +152,20 @@ def prepare(
     if check is not None:
         _check(check, as_json)
         return
-    if vocabulary_kind == "words" and (subwords or subwords_from or task == "parsing"):
+    if vocabulary_kind == "words" and (subwords or subwords_from or task != "translation"):
         raise UserError("--vocabulary-kind words has no subwords and is for translation; leave out the other option")
     if valid_pairs and valid:
         raise UserError("--valid-pairs are split off where there is no --valid; leave one of the two out")
     if subwords_from is not None and (vocabulary or subwords):
         raise UserError("--vocabulary and --subwords are those of --subwords-from; leave them out")
+    if (task == "denoise") != bool(text) or (text and (train or corpus)):
+        raise UserError("--task denoise and --text go together, instead of --train and --corpus; give both or neither")
     if corpus:
         valid = valid or _public(corpus, "valid", source_language, target_language)
         train = [*(train or []), *_public(corpus, "train", source_language, target_language)]
-    training = corpora("--train", train, weight, tag)
+    if text:
+        train = [name for value in text for name in split_value(value)]
+    training = corpora("--text" if text else "--train", train, weight, tag)
     valid_corpora = corpora("--valid", valid, None, valid_tag or _valid_tags(tag, valid), of="--valid-tag")
     config = _config(
         training,
@@ -136,11 +175,15 @@ def prepare(
         vocabulary_kind=vocabulary_kind,
         subwords=subwords,
         subwords_from=None if subwords_from is None else str(located(subwords_from)),
+        grow=grow,
+        temperature=temperature,
+        speech_levels=speech_levels,
         shared=not separate,
         form=form,
         source_language=source_language,
         target_language=target_language,
         skip_invalid=skip_invalid,
+        protect=protect,
         valid_pairs=valid_pairs,
         sample=sample,
         seed=seed,
@@ -189,16 +232,18 @@ def corpora(
                 f"give {option} again for another corpus"
             )
     return [
-        check(CorpusConfig, {"files": group, "weight": weight, "tag": tag}, f"{option} {' '.join(group)}")
+        check(CorpusConfig, {"files": group, "weight": weight, "tag": tag or None}, f"{option} {' '.join(group)}")
         for group, weight, tag in zip(groups, weights or repeat(1.0), tags or repeat(None), strict=False)
     ]
 
 
 def _valid_tags(tags: list[str] | None, valid: list[str] | None) -> list[str] | None:
-    """Return the tags of --valid: that of --train if there is only one; otherwise they must be given."""
+    """Return the tags of --valid: that of --train if there is only one, none if some have none; else they are due."""
     from regard.errors import UserError
 
     if not tags or not valid:
+        return None
+    if "" in tags:  # what has no tag is the task; the others are marked as something else, such as <bt>
         return None
     if len(set(tags)) > 1:
         raise UserError("--train has several tags, so --valid needs its own; give --valid-tag once for each --valid")
@@ -216,7 +261,7 @@ def _config(corpora: "list[CorpusConfig]", filters: dict[str, Any], **values: An
     values["source_language"] = values["source_language"] or source
     values["target_language"] = values["target_language"] or target
     given = {key: value for key, value in values.items() if value is not None}
-    if values["task"] == "translation":
+    if values["task"] != "parsing":
         given.setdefault("valid_pairs", None)  # chosen by the amount of text
     given["filters"] = {key: value for key, value in filters.items() if value is not None}
     if given["filters"].get("max_ratio") == 0:

@@ -31,12 +31,12 @@ class CorpusConfig(Frozen):
     weight: Annotated[float, Field(gt=0)] = 1.0
     """The number of times that an epoch passes over the corpus: 2 is twice, 0.5 a different half each time."""
     tag: str | None = None
-    """A reserved token, such as <2de>, put before every source."""
+    """A reserved token, such as <2de>, put before every source; or several, such as <2de><bt>."""
 
     @field_validator("tag")
     @classmethod
     def _check_tag(cls, tag: str | None) -> str | None:
-        if tag is not None and not re.fullmatch(r"<[^\s<>,\"▁]+>", tag):
+        if tag is not None and not re.fullmatch(r"(<[^\s<>,\"▁]+>)+", tag):
             raise ValueError("a tag is written like <2de>, without spaces or commas")
         return tag
 
@@ -46,7 +46,9 @@ class PrepareConfig(Frozen):
 
     task: Task = "translation"
     """The task that the data is for. translation: pairs of sentences. parsing: each corpus is one file of trees; the
-    source is a sentence, the target its linearised tree."""
+    source is a sentence, the target its linearised tree. labels: pairs of a text and its label. denoise: each corpus is
+    one file of text; the source is a line with spans left out, the target the spans (T5), to train a model that is then
+    fine-tuned to translate."""
     tree_tags: Literal["kept", "one"] = "kept"
     """The form of a word in a linearised tree. kept: as its own part-of-speech tag. one: as one symbol for all
     words."""
@@ -60,12 +62,24 @@ class PrepareConfig(Frozen):
     """bpe: Sennrich et al., 2016, as in the paper. unigram: Kudo, 2018."""
     subwords_from: str | None = None
     """Folder of a model, or of prepared data, whose subwords are used instead of learning new ones."""
+    grow: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    """Number of subwords to add to those of `subwords_from`, at most: the letters of the new text that they lack, and
+    then frequent pairs of neighbours. `regard train --from` that model starts them from the mean of their parts."""
+    temperature: Annotated[float, Field(ge=1.0)] | None = None
+    """Sample the corpora by tag with probability proportional to size^(1/temperature): above 1, languages with little
+    text come more often than their share. The number of pairs in an epoch stays."""
     shared: bool = True
     """Use one vocabulary for both languages (the paper's English-German) instead of one each."""
     form: Literal["NFC", "NFKC"] = "NFC"
     """Unicode normalization form. NFKC also unifies compatibility characters, such as full-width letters."""
     tags: tuple[str, ...] = ()
     """Reserved tokens, such as <2de>, that text can't contain; the tags of the corpora are added to these."""
+    protect: bool = False
+    """Let reserved tokens stand for addresses, placeholders, paths and code that both sides of a pair have, so that the
+    model learns to copy them; pairs whose addresses or placeholders differ are left out."""
+    speech_levels: bool = False
+    """Tell the speech level of Korean targets from their endings (합니다, 해요, 해라), and say it in the tags of half
+    of these pairs: <2ko:formal>, <2ko:polite> or <2ko:plain> for <2ko>. The model can then be asked for one."""
     source_language: str | None = None
     """Code of the source language, such as `en`."""
     target_language: str | None = None

@@ -16,6 +16,9 @@ class TrainConfig(Frozen):
     """Seed of the initial weights, of the order of batches and of dropout."""
     batch_tokens: Count = 25_000
     """Number of source tokens and of target tokens in a batch, at most, padding included."""
+    subword_sampling: Annotated[float, Field(gt=0, le=10)] | None = None
+    """Segment every text into subwords anew each time it is trained on: BPE leaves out each merge with this
+    probability, such as 0.1 (BPE dropout); unigram draws a segmentation with probability P(x)^α, and this is α."""
     accumulate: Count = 1
     """Number of batches in one update: 8 on one process equal one batch on each of 8 processes."""
     update_batches: Count | None = None

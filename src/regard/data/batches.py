@@ -12,8 +12,8 @@ Shapes: B pairs of a batch, S source positions, T target positions, L either of 
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from typing import Any, NamedTuple, Protocol
 
@@ -40,6 +40,10 @@ class PairStore(Protocol):
     def __len__(self) -> int: ...
     def lengths(self, indices: Integers, /) -> tuple[Ids, Ids]: ...
     def pair(self, index: int, /) -> tuple[Ids, Ids]: ...
+
+
+Redraw = Callable[["Position", int, Ids, Ids], tuple[Sequence[int], Sequence[int]]]
+"""redraw(position, row, source, target): what to train on instead of a pair, a pure function of its arguments."""
 
 
 class Position(NamedTuple):
@@ -157,6 +161,10 @@ class Batches:
 
     A corpus larger than a window is shuffled by blocks of consecutive pairs, so that reading a window touches that
     window's share of the disk and not a page for each pair.
+
+    `redraw` changes pairs when they are read (redraw.py). Batches are laid out by the usual lengths, so they then may
+    have more than batch_tokens. Every process redraws the batches of all, since the gradient is divided by the number
+    of all tokens.
     """
 
     def __init__(
@@ -168,6 +176,7 @@ class Batches:
         longest: int | None = None,
         window: int = WINDOW,
         block: int = BLOCK,
+        redraw: Redraw | None = None,
     ) -> None:
         assert batch_tokens > 0 and window > 0 and block > 0
         if sum(split.weight * len(split) for split in splits) < 1:
@@ -186,6 +195,7 @@ class Batches:
         self.seed = seed
         self.window = window
         self.block = block
+        self.redraw = redraw
 
     def steps(self, start: Position = START, *, group: int = 1, rank: int = 0, world: int = 1) -> Iterator[Step]:
         """Yield, from `start`, the share of process `rank` of `world` in each step.
@@ -197,8 +207,13 @@ class Batches:
         plans = self.plans(start)
         while True:
             chosen = list(islice(plans, group))
+            if self.redraw is None:
+                batches = tuple(self.build(plan) for plan in chosen[rank::world])
+            else:
+                drawn = [self.build(plan) for plan in chosen]
+                chosen, batches = [batch.plan for batch in drawn], tuple(drawn[rank::world])
             yield Step(
-                batches=tuple(self.build(plan) for plan in chosen[rank::world]),
+                batches=batches,
                 position=chosen[0].position,
                 after=chosen[-1].after,
                 source_tokens=sum(plan.source_tokens for plan in chosen),
@@ -217,8 +232,8 @@ class Batches:
             epoch, window, batch = epoch + 1, 0, 0
 
     def build(self, plan: Plan) -> Batch:
-        """Read the tokens of a plan."""
-        return _build(self.splits, plan)
+        """Read the tokens of a plan; with `redraw`, the batch's own plan has the lengths of what was drawn."""
+        return _read(self.splits, plan, self.redraw)
 
     def _visits(self, corpus: int, epoch: int) -> tuple[int, int]:
         """Return the first visit of a corpus in an epoch, and the first after it."""
@@ -280,7 +295,12 @@ class Batches:
 
 
 def evaluation_batches(
-    split: PairStore, batch_tokens: int, *, longest: int | None = None, window: int = WINDOW
+    split: PairStore,
+    batch_tokens: int,
+    *,
+    longest: int | None = None,
+    window: int = WINDOW,
+    redraw: Redraw | None = None,
 ) -> Iterator[Batch]:
     """Yield every pair of a split exactly once, similar lengths together, in a fixed order (see `plan.index_B`).
 
@@ -297,7 +317,8 @@ def evaluation_batches(
         for batch, (begin, end) in enumerate(pairwise(bounds)):
             rows_B = order_N[begin:end]
             columns = (np.zeros_like(rows_B), index_N[rows_B], source_N[rows_B], target_N[rows_B])
-            yield _build((split,), Plan(Position(0, number, batch), Position(0, number, batch + 1), *columns))
+            plan = Plan(Position(0, number, batch), Position(0, number, batch + 1), *columns)
+            yield _read((split,), plan, redraw)
 
 
 def _foreign(position: Position) -> UserError:
@@ -312,10 +333,15 @@ def _shortest(split: PairStore, window: int) -> int:
     return min(int(_longest(*split.lengths(part)).min()) for part in parts)
 
 
-def _build(splits: Sequence[PairStore], plan: Plan) -> Batch:
+def _read(splits: Sequence[PairStore], plan: Plan, redraw: Redraw | None) -> Batch:
     rows = [
         splits[corpus].pair(index) for corpus, index in zip(plan.corpus_B.tolist(), plan.index_B.tolist(), strict=True)
     ]
+    if redraw is not None:
+        drawn = [redraw(plan.position, row, *pair) for row, pair in enumerate(rows)]
+        rows = [(np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)) for source, target in drawn]
+        source_B, target_B = (np.array([len(pair[side]) for pair in rows], dtype=np.int64) for side in (0, 1))
+        plan = replace(plan, source_B=source_B, target_B=target_B)
     source_BS = _pad([source for source, _ in rows], plan.source_B, [])
     target_BT = _pad([target for _, target in rows], plan.target_B, [BOS])
     return Batch(plan, source_BS, target_BT)

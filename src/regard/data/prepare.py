@@ -17,10 +17,13 @@ from regard.data import prepared
 from regard.data.corpus import check_corpora
 from regard.data.held_out import split_off
 from regard.data.passes.first_pass import PrepareProgress, first_pass
-from regard.data.passes.second_pass import SecondPass, learn, take
+from regard.data.passes.second_pass import SecondPass, learn, take, tempered
 from regard.data.passes.workers import Workers
 from regard.data.prepare_report import PrepareReport, Timings, total_read
+from regard.data.spans import TAGS as DENOISE_TAGS
 from regard.errors import UserError
+from regard.text.formality import INTO_KOREAN, LEVEL_TAGS
+from regard.text.subword_file import split_tags
 
 
 def prepare(
@@ -40,13 +43,25 @@ def prepare(
     if not train:
         raise UserError("there is no training corpus; name at least one")
     check_corpora([*train, *valid])
+    if config.grow is not None and config.subwords_from is not None:
+        train, valid = (_into_new_language(corpora, config) for corpora in (train, valid))
     replace = _may_replace(out := out.resolve(), force)
-    tags = tuple(dict.fromkeys([*config.tags, *(corpus.tag for corpus in [*train, *valid] if corpus.tag is not None)]))
-    config = config.model_copy(update={"tags": tags})
+    if config.protect and (
+        config.task != "translation" or config.vocabulary_kind == "words" or config.grow is not None
+    ):
+        raise UserError("protected text needs a new vocabulary of subwords and pairs of sentences; leave out --protect")
+    config = _with_tags(_denoising(config) if config.task == "denoise" else config, [*train, *valid])
     if config.subwords_from is not None:  # so that an error is reported before the work begins
         source, _ = take(Path(config.subwords_from), config)
-        for tag in tags:
+        if config.protect and not source.reserved:
+            raise UserError(
+                f"{config.subwords_from}: its subwords have no tokens for protected text; leave out --protect"
+            )
+        config = config.model_copy(update={"protect": bool(source.reserved) and config.task == "translation"})
+        for tag in config.tags if config.grow is None else ():
             source.tag(tag)
+    elif config.grow is not None:
+        raise UserError("--grow adds to the subwords of a model; name it with --subwords-from")
     watch = _Watch(progress or (lambda *_: None))
     with (
         files.new_directory(out, replace=replace) as folder,
@@ -57,6 +72,33 @@ def prepare(
     watch.end()
     rate = total_read([*report.train, report.valid]) / sum(watch.seconds.values())
     return report.model_copy(update={"timings": Timings(**watch.seconds, pairs_per_second=round(rate, 1))})
+
+
+def _with_tags(config: PrepareConfig, corpora: Sequence[CorpusConfig]) -> PrepareConfig:
+    """Return the config with the tags of the corpora; one may have several, such as <2ko><bt>."""
+    tags = [tag for corpus in corpora for tag in split_tags(corpus.tag or "")]
+    if config.speech_levels:
+        if INTO_KOREAN not in tags:
+            raise UserError("--speech-levels is for translation into Korean; give such a corpus --tag '<2ko>'")
+        tags += LEVEL_TAGS
+    return config.model_copy(update={"tags": tuple(dict.fromkeys([*config.tags, *tags]))})
+
+
+def _into_new_language(corpora: Sequence[CorpusConfig], config: PrepareConfig) -> Sequence[CorpusConfig]:
+    """Return the corpora, with a tag for the target language where they have none and the model has such tags."""
+    source, _ = take(Path(config.subwords_from or ""), config)
+    if config.target_language is None or not source.language_tags:
+        return corpora
+    tag = f"<2{config.target_language}>"
+    return [corpus if corpus.tag else corpus.model_copy(update={"tag": tag}) for corpus in corpora]
+
+
+def _denoising(config: PrepareConfig) -> PrepareConfig:
+    """Return the config of text in one language: a line is both sides of a pair, and tags stand for spans."""
+    if not config.shared or config.vocabulary_kind == "words":
+        raise UserError("--task denoise has the same text on both sides, in subwords; leave out --separate and words")
+    filters = config.filters.model_copy(update={"identical": True})
+    return config.model_copy(update={"tags": (*config.tags, *DENOISE_TAGS), "filters": filters})
 
 
 def _make(
@@ -79,7 +121,17 @@ def _make(
     subwords = learn(texts, config)
     config = config.model_copy(update={"shared": subwords[0] is subwords[1]})
     watch.begin("encoding")
-    second = SecondPass(texts, subwords, folder, workers, watch.progress)
+    factors = None if config.temperature is None else tempered(texts.train, config.temperature)
+    second = SecondPass(
+        texts,
+        subwords,
+        folder,
+        workers,
+        watch.progress,
+        factors,
+        speech_levels=config.speech_levels,
+        protect=config.protect,
+    )
     train_splits = [second.encode(f"train-{number}", [text]) for number, text in enumerate(texts.train)]
     valid_split = second.encode("valid", texts.valid) if texts.valid else None
     report = PrepareReport(

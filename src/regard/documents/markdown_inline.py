@@ -105,7 +105,10 @@ def _single(token: re.Match[str]) -> Item:
 
 
 def _emphasise(found: list[Item], emphasis: list[int], text: str, start: int, end: int) -> None:
-    """Add a run of delimiters: what it closes, and what it may open; `emphasis` has the indices of the open items."""
+    """Add a run of delimiters: end the items that it closes, and note those that it may open.
+
+    `emphasis` has the indices of the open items.
+    """
     run = text[start:end]
     before, after = text[start - 1 : start] or " ", text[end : end + 1] or " "
     opens = not after.isspace() and (not _is_sign(after) or before.isspace() or _is_sign(before))

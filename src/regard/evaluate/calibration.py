@@ -1,4 +1,4 @@
-"""Calibration of confidence: fit what predicts the chrF of a model's translations of a validation set."""
+"""Calibration of confidence: fit a prediction of the chrF of a model's translations of a validation set."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -34,7 +34,7 @@ def bleu_validator(
 def validation_pairs(data: Prepared) -> list[RawPair]:
     """Return the raw validation set; reject one that does not name its target language."""
     pairs = valid_texts(data.directory)
-    if data.source_subwords.tags and any(pair.tag is None for pair in pairs):
+    if data.source_subwords.language_tags and any(pair.tag is None for pair in pairs):
         raise UserError(
             f"{data.directory}: translates into several languages, but its validation set does not say into which; "
             "prepare the data again with --valid-tag"

@@ -110,7 +110,7 @@ def sample_of(data: Prepared, files: tuple[str, str] | None = None, *, together:
         if data.valid is None:
             raise UserError(f"{data.directory}: has no validation set to measure on; prepare the data with --valid")
         return Sample("the validation set", validation_pairs(data))
-    if data.source_subwords.tags:
+    if data.source_subwords.language_tags:
         raise UserError(f"{data.directory}: has several languages, and two files do not say which; leave out --test")
     sources, references = read_aligned(files)
     return Sample(Path(files[0]).name, [RawPair(*pair, None) for pair in zip(sources, references, strict=True)])

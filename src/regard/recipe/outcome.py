@@ -16,6 +16,7 @@ from regard.translate.load import load
 EXAMPLES = 10
 GAP = 0.5  # nats between the losses of training and validation pairs above which a model has memorised
 FALLING = 0.01  # share by which the validation loss must have fallen in the last third to be called falling
+FEW = 0.3  # share of the passes that may help below which a run had too little time
 UNCLEAN = 0.05  # share of dropped pairs above which the text should be looked at
 FILTERS = ("length ratio", "identical", "too long", "empty", "not valid UTF-8", "no tab", "not JSON", "unpaired")
 
@@ -103,15 +104,10 @@ def advice(log: Sequence[Record], data: Prepared, plan: Plan) -> list[str]:
     training = [record["nll"] for record in log if record.get("event") == "train" and "nll" in record]
     losses = [record["nll"] for record in log if record.get("event") == "validation" and record["nll"] is not None]
     pairs = sum(map(len, data.train))
-    if len(losses) >= 3:
-        third = max(1, len(losses) // 3)
-        fall = (losses[-1 - third] - min(losses[-third:])) / losses[-1 - third]
-        if fall > FALLING and _limited_by_time(log, data, plan):
-            found.append(
-                f"more time: the loss on the validation pairs still fell by {fall:.0%} in the last third of the run; "
-                f"start over with --time {2 * plan.seconds / 60:.0f}m --fresh"
-            )
-    if losses and training and losses[-1] - training[-1] > GAP:
+    learnt = bool(losses and training) and losses[-1] - training[-1] > GAP
+    if reason := _more_time(log, losses, data, by_heart=learnt):
+        found.append(f"more time: {reason}; start over with --time {_longer(plan.seconds)} --fresh")
+    if learnt:
         found.append(
             f"more pairs: the loss is {training[-1]:.2f} nats a token on the pairs it was trained on and "
             f"{losses[-1]:.2f} on others, so it knows its {pairs:,} pairs by heart better than the language"
@@ -122,12 +118,26 @@ def advice(log: Sequence[Record], data: Prepared, plan: Plan) -> list[str]:
     return found
 
 
-def _limited_by_time(log: Sequence[Record], data: Prepared, plan: Plan) -> bool:
-    """Return whether more time would have made more passes over the data."""
-    tokens = [record["tokens"] for record in log if record.get("event") == "train"]
+def _more_time(log: Sequence[Record], losses: Sequence[float], data: Prepared, *, by_heart: bool) -> str | None:
+    """Return why more time would help: the loss still fell, or there were few passes, and nothing is known by heart."""
+    seen = [record["tokens"] for record in log if record.get("event") == "train"]
     total = sum(split.source.tokens + split.target.tokens for split in data.report.train)
-    pairs = sum(map(len, data.train))
-    return bool(tokens) and tokens[-1] < 0.9 * most_passes(pairs) * total
+    passes, most = (seen[-1] if seen else 0) / max(total, 1), most_passes(sum(map(len, data.train)))
+    if not seen or passes >= 0.9 * most:
+        return None
+    if len(losses) >= 3:
+        third = max(1, len(losses) // 3)
+        fall = (losses[-1 - third] - min(losses[-third:])) / losses[-1 - third]
+        if fall > FALLING:
+            return f"the loss on the validation pairs still fell by {fall:.0%} in the last third of the run"
+    if passes < FEW * most and not by_heart:
+        return f"there was time for {passes:.1f} passes over the pairs, of {most:.0f} that may help"
+    return None
+
+
+def _longer(seconds: float) -> str:
+    """Return twice the time, as --time takes it."""
+    return f"{2 * seconds / 60:.0f}m" if seconds >= 60 else f"{2 * seconds:.0f}s"
 
 
 def _cleaner(data: Prepared) -> list[str]:

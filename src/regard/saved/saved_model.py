@@ -46,7 +46,7 @@ class SavedModel:
     """The type in which its weights are stored; computation is in float32."""
     task: Task = "translation"
     terminology: bool = False
-    """Whether it was trained with terms in its sources (`train.terminology`), and so reads a glossary's there."""
+    """True if it was trained with terms in its sources (`train.terminology`), and so reads a glossary's there."""
 
     @classmethod
     def of_run(

@@ -132,7 +132,7 @@ def _choose(candidates: list[_Open], required: Alternatives, width: int) -> tupl
 
 
 def covered(tokens: tuple[int, ...], required: Alternatives) -> int:
-    """Return the number of required tokens in an output: of what is met, and of the longest sequence begun at its end.
+    """Return the number of required tokens in an output: of requirements met, and of the sequence begun at its end.
 
     A requirement counts as many tokens as its longest sequence has.
     """

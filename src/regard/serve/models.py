@@ -25,6 +25,8 @@ class Step:
     model: str
     tag: str | None
     """The model's tag for the target language, if it has several."""
+    levels: tuple[str, ...] = ()
+    """The speech levels of the target language that the model knows."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,10 @@ class Models:
         between = (code for code in self.languages if (source, code) in self.steps and (code, target) in self.steps)
         middle = min(between, key=lambda code: (code != "en", code), default=None)
         return None if middle is None else (self.steps[source, middle], self.steps[middle, target])
+
+    def levels(self, target: str) -> set[str]:
+        """Return the speech levels of a language that some model knows."""
+        return {level for step in self.steps.values() if step.target == target for level in step.levels}
 
     def targets(self, source: str) -> list[str]:
         return [target for target in self.languages if self.route(source, target) is not None]
@@ -135,8 +141,11 @@ class Models:
         if not pairs:
             raise UserError(f"{name}: does not say which languages it translates; say it, such as --model en-de={name}")
         self._summaries[name] = card_summary(name)
-        tagged = bool(translator.source_subwords.tags)
-        steps = [Step(source, target, name, target if tagged else None) for source, target in pairs]
+        tagged = bool(translator.source_subwords.language_tags)
+        steps = [
+            Step(source, target, name, target if tagged else None, tuple(translator.levels(target)))
+            for source, target in pairs
+        ]
         for step in steps:
             translator.tag(step.tag)  # raises an error if there is no such tag
         return steps

@@ -25,7 +25,7 @@ def is_unspaced(character: str) -> bool:
 
 
 def is_particle(text: str) -> bool:
-    """Return whether a text is what may follow a Korean noun in the same word: up to three particles."""
+    """Return whether a text may follow a Korean noun in the same word: up to three particles."""
     return len(text) <= LONGEST_ENDING and _ENDING.fullmatch(text) is not None
 
 

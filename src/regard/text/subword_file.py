@@ -15,6 +15,7 @@ own, of which the settings keep three.
 
 import re
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -64,10 +65,19 @@ class Pieces:
     kind: SubwordKind
     rules: Rules | None = None
     """Set for an imported model only."""
+    scores: tuple[float, ...] = ()
+    """Of each piece: its log probability, or minus the number of its merge."""
+    normal: tuple[bool, ...] = ()
+    """Whether text is made of the piece: neither reserved, nor a byte, nor unused."""
 
 
 def is_tag(name: str) -> bool:
     return TAG.fullmatch(name) is not None and len(name.encode()) <= LONGEST_TAG
+
+
+def split_tags(tags: str) -> list[str]:
+    """Split tags that are written together: <2ko><bt> -> <2ko>, <bt>."""
+    return re.findall("<[^>]*>", tags)
 
 
 def settings(kind: SubwordKind, *, squeeze: bool = False) -> bytes:
@@ -99,6 +109,15 @@ def rebuild(trained: bytes, kind: SubwordKind) -> bytes:
     """Rewrite the output of sentencepiece's trainer in our format: its pieces, our settings."""
     _, end = _walk(trained)
     return trained[:end] + settings(kind)
+
+
+def extended(content: bytes, tags: Sequence[str], pieces: Sequence[tuple[str, float]]) -> bytes:
+    """Return a file of ours with more tags, after those it has, and more pieces, with their scores, at the end."""
+    records, end = _walk(content)
+    first = len(RESERVED) + len(read(content, "the subwords").tags)
+    parts = [piece(name.decode(), score, kind) for name, score, kind in records]
+    parts[first:first] = [piece(tag, 0.0, CONTROL) for tag in tags]
+    return b"".join(parts + [piece(name, score, NORMAL) for name, score in pieces]) + content[end:]
 
 
 def lent(content: bytes) -> bytes:
@@ -133,7 +152,8 @@ def read(content: bytes, origin: str) -> Pieces:
         reason = str(error) if isinstance(error, _UnsoundError) else "it is damaged"
         message = f"{origin}: not a subword model that regard wrote ({reason}); restore it from a copy or prepare again"
         raise UserError(message) from None
-    return Pieces(names, tags, kind, rules)
+    normal = tuple(kind == NORMAL for _, _, kind in records)
+    return Pieces(names, tags, kind, rules, tuple(score for _, score, _ in records), normal)
 
 
 class _UnsoundError(Exception):

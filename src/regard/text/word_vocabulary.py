@@ -30,6 +30,7 @@ class Words(Subwords):
 
     def __init__(self, content: bytes, origin: str) -> None:
         words, self.tags, self.dictionary = _read(content, origin)
+        self.reserved = ()
         self.content = content
         self._origin = origin
         self._names = [RESERVED[number][0] for number in range(len(RESERVED))] + [*self.tags, *words]
@@ -72,7 +73,7 @@ class Words(Subwords):
         return [b""] * first + [name.replace(MARK, " ").encode() for name in self._names[first:]]
 
     def replacement(self, token: str) -> str:
-        """Return what an unknown word becomes that is aligned with this source token: its translation, or itself."""
+        """Return the replacement of an unknown word aligned with this source token: its translation, or itself."""
         mark, word = (MARK, token[1:]) if token.startswith(MARK) else ("", token)
         return mark + self.dictionary.get(word, word)
 

@@ -1,4 +1,4 @@
-"""The log of a run: one JSON object per line, from which all tables and plots are made; and who is told of it."""
+"""The log of a run: one JSON object per line, from which tables and plots are made; and its observers."""
 
 import json
 import math

@@ -15,6 +15,7 @@ from regard.code_version import training_version
 from regard.config.run import Config
 from regard.data.batches import Batches, Step
 from regard.data.prepared import Prepared
+from regard.data.redraw import Redraw
 from regard.errors import Failed, Interrupted, UserError
 from regard.files import disk_mistakes, whole_directory
 from regard.model.later.next_word import NextWordTransformer
@@ -145,8 +146,11 @@ class _Run:
             self.trainer.assign(self.trainer.model.word_flags(*data.word_beginnings))
         self.longest = longest(config.model)
         settings = config.train
+        tokens, seed = settings.batch_tokens, settings.seed
+        most = tokens if self.longest is None else min(tokens, self.longest)
+        redraw = Redraw.of(data, seed, settings.subword_sampling, most)
         splits = with_terms(data, settings.terminology)
-        self.batches = Batches(splits, batch_tokens=settings.batch_tokens, seed=settings.seed, longest=self.longest)
+        self.batches = Batches(splits, batch_tokens=tokens, seed=seed, longest=self.longest, redraw=redraw)
         self.too_long = check_lengths(config, data, self.batches)
         self.progress = RunProgress(
             data=fingerprint(data.directory, settings.terminology), environment=environment(world)
@@ -362,7 +366,7 @@ class _Run:
         """Return loss and perplexity on the validation set, and in the first process the validator's figures."""
         assert self.data.valid is not None
         batch_tokens, device = self.config.train.batch_tokens, self.world.device
-        loss, nll = validation_losses(objective, self.data.valid, batch_tokens, device, self.longest)
+        loss, nll = validation_losses(objective, self.data, batch_tokens, device, self.longest)
         figures: Record = {"loss": loss, "nll": nll, "perplexity": perplexity(nll)}
         if self.validator is not None and self.world.first:
             self.observer.phase("translating the validation set")
@@ -399,4 +403,9 @@ def _memory_mb(device: torch.device) -> float:
     """Return the peak memory of this process in MiB."""
     if device.type == "cuda":
         return round(torch.cuda.max_memory_allocated(device) / 2**20, 1)
+    status = Path("/proc/self/status")
+    if status.exists():  # ru_maxrss of a process begins with that of the one that started it
+        peak = next((line for line in status.read_text().splitlines() if line.startswith("VmHWM:")), None)
+        if peak is not None:
+            return round(int(peak.split()[1]) / 1024, 1)
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)

@@ -8,7 +8,8 @@ from torch import nn
 
 from regard.config.run import Config
 from regard.data.batches import evaluation_batches
-from regard.data.prepared import Prepared, Split
+from regard.data.prepared import Prepared
+from regard.data.redraw import Redraw
 from regard.errors import UserError
 from regard.model.seq2seq import Seq2Seq
 
@@ -42,12 +43,16 @@ def badness(nll: float | None, bleu: float | None) -> tuple[float, float]:
 
 @torch.no_grad()
 def validation_losses(
-    objective: nn.Module, split: Split, batch_tokens: int, device: torch.device, longest: int | None = None
+    objective: nn.Module, data: Prepared, batch_tokens: int, device: torch.device, longest: int | None = None
 ) -> tuple[float, float]:
-    """Return the smoothed loss and the negative log-likelihood, each per token."""
+    """Return the smoothed loss and the negative log-likelihood, each per token.
+
+    What is drawn at random for each pair, such as the spans to denoise, is the same at every validation.
+    """
+    assert data.valid is not None
     loss = nll = 0.0
     tokens = 0
-    for batch in evaluation_batches(split, batch_tokens, longest=longest):
+    for batch in evaluation_batches(data.valid, batch_tokens, longest=longest, redraw=Redraw.of(data, 0)):
         source_BS, target_BT = batch.source_BS.to(device), batch.target_BT.to(device)
         batch_loss, batch_nll = objective(source_BS, target_BT)
         loss, nll, tokens = loss + batch_loss.item(), nll + batch_nll.item(), tokens + batch.plan.target_tokens

@@ -39,7 +39,10 @@ def next_words(
     head = f"{beginning.rstrip().removesuffix(before).rstrip()} " if number else found.before
     sentence = found.sentences[number]
     request = translator.request(replace(options, prefix=before))
-    source = [*translator.tag(options.target), *translator.source_subwords.encode([sentence.source])[0]]
+    source = [
+        *translator.tag(options.target, options.formality),
+        *translator.source_subwords.encode([sentence.source])[0],
+    ]
     words: dict[str, WordChoice] = {}
     for token, probability in _probable(translator, source, request.prefix, most):
         (hypotheses,) = translator.engine.search([source], replace(request, prefix=(*request.prefix, token)))

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ def tune(
     corrections = memory.corrections(languages)
     if not corrections:
         raise UserError(f"{memory.path}: has no {'-'.join(languages)} corrections since the last tuning; correct first")
-    tag = f"<2{languages[1]}>" if translator.source_subwords.tags else None
+    tag = f"<2{languages[1]}>" if translator.source_subwords.language_tags else None
     prepared = None if data is None else Prepared.open(Path(data))
     tested = _tested(prepared, test, tag)
     others = _others(translator, prepared, texts, tag, progress)
@@ -154,7 +155,7 @@ def _sample(data: Prepared) -> list[RawPair]:
         count = max(1, round(MOST_OTHERS * len(split) / total)) if total > MOST_OTHERS else len(split)
         for index in np.linspace(0, len(split) - 1, min(count, len(split))).astype(int).tolist():
             read, written = (ids.tolist() for ids in split.pair(index))
-            tag = tags.get(read[0]) if read else None
+            tag = "".join(tags[number] for number in takewhile(tags.__contains__, read)) or None
             found.append(RawPair(source.decode(read), target.decode(written), tag))
     return found
 

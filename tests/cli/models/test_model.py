@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -9,7 +10,7 @@ from regard.config.presets import preset_names
 from regard.errors import UserError
 
 
-def report(*arguments: str) -> dict:
+def report(*arguments: str) -> Any:
     done = CliRunner().invoke(app, ["model", *arguments, "--json"], catch_exceptions=False)
     return json.loads(done.stdout)
 

@@ -133,7 +133,7 @@ def test_random_models_are_computed_or_refused(part: int) -> None:
         given = list(shapes(config))
         tensors = weights(generator, given)
         if generator.random() < 0.3:
-            change(generator, config, [name for name, _ in Config._fields_ if name != "attention_scale"])
+            change(generator, config, [name for name, *_ in Config._fields_ if name != "attention_scale"])
         pointers = (Tensor * len(tensors))(
             *(Tensor(tensor.ctypes.data, *shape) for tensor, shape in zip(tensors, given, strict=True))
         )

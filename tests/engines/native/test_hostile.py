@@ -42,7 +42,7 @@ def test_a_changed_config_is_refused_or_fits(pair_of: PairOf) -> None:
     pair = pair_of()
     tensors, shapes = parts(pair)
     assert create(packed_config(pair.config, int8=True), tensors, shapes) == ""
-    names = [name for name, _ in Config._fields_ if name != "attention_scale"]
+    names = [name for name, *_ in Config._fields_ if name != "attention_scale"]
     generator = random.Random(0)
     changes = [{name: value} for name in names for value in VALUES]
     changes += [{name: generator.choice(VALUES) for name in generator.sample(names, 2)} for _ in range(100)]

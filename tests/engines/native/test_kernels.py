@@ -31,7 +31,8 @@ def product(isa: str, left: Any, right: Any, bias: Any, kind: int) -> Any:
 
 def arrays(rows: int, columns: int, depth: int) -> tuple[Any, Any, Any]:
     generator = np.random.default_rng(rows)
-    return tuple(generator.standard_normal(shape, np.float32) for shape in ((rows, depth), (columns, depth), columns))
+    left, right = (generator.standard_normal((height, depth), np.float32) for height in (rows, columns))
+    return left, right, generator.standard_normal(columns, np.float32)
 
 
 @pytest.mark.parametrize("kind", [INT8, POSITIVE])

@@ -10,8 +10,10 @@ from regard.config.special_tokens import BOS, EOS, PAD
 from regard.model.build import build
 from regard.model.earlier.deep import Deep
 from regard.model.earlier.gnmt import Gnmt
+from regard.model.later.experts import Experts
 
 D = 10
+KEPT = 0.7
 
 
 def cell(layer: nn.LSTM | nn.LSTMCell, suffix: str, x: Tensor, m: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
@@ -32,15 +34,23 @@ def read(layer: nn.LSTM, inputs: list[Tensor], suffix: str = "l0") -> list[Tenso
     return outputs
 
 
-def encoded(model: Gnmt, source: list[int]) -> list[Tensor]:
+def encoded(model: Gnmt, source: list[int], kept: float = 1.0) -> list[Tensor]:
+    """The encoder's output; `kept` multiplies what dropout is applied to."""
     inputs = [model.embedding_VD[token] * D**0.5 for token in source]
     forward = read(model.encoder[0], inputs)
     backward = read(model.encoder[0], inputs[::-1], "l0_reverse")[::-1]
     x = [torch.cat(pair) for pair in zip(forward, backward, strict=True)]
     for number, layer in enumerate(list(model.encoder)[1:], 2):
-        m = read(layer, x)
+        m = read(layer, [kept * one for one in x])
         x = [a + b for a, b in zip(m, x, strict=True)] if number >= 3 else m
+        if number == 2:
+            x = [mixed(model.encoder_experts, one, kept) for one in x]
     return x
+
+
+def mixed(experts: Experts | None, x: Tensor, kept: float) -> Tensor:
+    """x + Experts(x) of one position, or x without experts."""
+    return x if experts is None else x + experts((kept * x)[None, None])[0][0, 0]
 
 
 def attend(model: Deep, y: Tensor, x: list[Tensor]) -> tuple[Tensor, Tensor]:
@@ -52,9 +62,9 @@ def attend(model: Deep, y: Tensor, x: list[Tensor]) -> tuple[Tensor, Tensor]:
     return torch.stack([p[t] * x[t] for t in range(len(x))]).sum(0), p
 
 
-def slowly(model: Gnmt, source: list[int], target: list[int]) -> tuple[Tensor, Tensor]:
+def slowly(model: Gnmt, source: list[int], target: list[int], kept: float = 1.0) -> tuple[Tensor, Tensor]:
     """The features of one pair, and the weights of attention, one position and one layer after the other."""
-    x = encoded(model, source)
+    x = encoded(model, source, kept)
     layers = [model.bottom, *model.decoder]
     states = [(torch.zeros(D), torch.zeros(D)) for _ in layers]
     features, recorded = [], []
@@ -62,18 +72,21 @@ def slowly(model: Gnmt, source: list[int], target: list[int]) -> tuple[Tensor, T
         a, p = attend(model, states[0][0], x)
         below = model.embedding_VD[token] * D**0.5
         for number, layer in enumerate(layers, 1):
-            m, c = cell(layer, "l0", torch.cat((below, a)), *states[number - 1])
+            inputs = below if number == 1 else kept * below
+            m, c = cell(layer, "l0", torch.cat((inputs, a)), *states[number - 1])
             states[number - 1] = m, c
             below = m + below if number >= 3 else m
-        features.append(below)
+            if number == 1:
+                below = mixed(model.decoder_experts, below, kept)
+        features.append(kept * below)
         recorded.append(p)
     return torch.stack(features), torch.stack(recorded)
 
 
-def random_model(encoder: int, decoder: int) -> Gnmt:
+def random_model(encoder: int, decoder: int, **experts: int) -> Gnmt:
     torch.manual_seed(2)
-    config = model_config(architecture="gnmt", vocabulary=30, d_model=D, encoder_layers=encoder, decoder_layers=decoder)
-    model = build(config)
+    sizes = {"vocabulary": 30, "d_model": D, "encoder_layers": encoder, "decoder_layers": decoder}
+    model = build(model_config(architecture="gnmt", **sizes, **experts))
     assert isinstance(model, Gnmt)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -81,10 +94,30 @@ def random_model(encoder: int, decoder: int) -> Gnmt:
     return model.eval()
 
 
+class Scale(nn.Module):
+    """In place of dropout: an effect that can be computed."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return KEPT * x
+
+
+@pytest.mark.parametrize("experts", [{}, {"experts": 3, "active_experts": 2, "d_ff": 7}], ids=["plain", "experts"])
 @pytest.mark.parametrize(("encoder", "decoder"), [(2, 1), (2, 2), (4, 4)])
 @torch.no_grad()
-def test_equals_the_equations(encoder: int, decoder: int) -> None:
-    model = random_model(encoder, decoder)
+def test_dropout_is_on_what_a_layer_passes_on(encoder: int, decoder: int, experts: dict[str, int]) -> None:
+    """Not on residual connections, nor on the context."""
+    model = random_model(encoder, decoder, **experts)
+    model.dropout = Scale()  # type: ignore[assignment]
+    source, target = [5, 6, 7, EOS], [BOS, 4, 20]
+    features = model.features(torch.tensor([source]), torch.tensor([target]))
+    torch.testing.assert_close(features[0], slowly(model, source, target, KEPT)[0], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("experts", [{}, {"experts": 3, "active_experts": 2, "d_ff": 7}], ids=["plain", "experts"])
+@pytest.mark.parametrize(("encoder", "decoder"), [(2, 1), (2, 2), (4, 4)])
+@torch.no_grad()
+def test_equals_the_equations(encoder: int, decoder: int, experts: dict[str, int]) -> None:
+    model = random_model(encoder, decoder, **experts)
     sources, target = [[5, 6, 7, 8, EOS], [9, EOS], [EOS]], [BOS, 4, 4, 20, 21]
     source_BS = torch.tensor([source + [PAD] * (5 - len(source)) for source in sources])
     target_BT = torch.tensor([target] * 3)

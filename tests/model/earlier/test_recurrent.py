@@ -38,7 +38,7 @@ def run(kind: str, layers: nn.RNNBase, inputs: list[Tensor], start: list[tuple[T
 
 def run_both_ways(kind: str, layers: nn.RNNBase, inputs: list[Tensor]) -> list[Tensor]:
     for number in range(layers.num_layers):
-        ways = []
+        ways: list[list[Tensor]] = []
         for suffix, sequence in ((f"l{number}", inputs), (f"l{number}_reverse", inputs[::-1])):
             h = m = torch.zeros(layers.hidden_size)
             ways.append([])

@@ -97,6 +97,15 @@ def test_the_chance_of_choice_is_that_of_many_draws() -> None:
     assert (chance_of_choice(clean, score, spread, E) == 1).all()
 
 
+def test_experts_start_as_other_residual_branches_do_and_the_gate_at_0() -> None:
+    """Half of Glorot's size; both losses weigh 0.01, as for translation in their paper."""
+    experts = Experts(40, 60, 3, 2)
+    most = 0.5 * math.sqrt(6 / (40 + 60))
+    for matrix in (experts.inner_EFD, experts.outer_EDF):
+        assert 0.95 * most < matrix.abs().max().item() <= most
+    assert not experts.gate_ED.any() and not experts.noise_ED.any() and BALANCE == 0.01
+
+
 def test_the_penalty_is_0_for_balance_and_grows_with_imbalance() -> None:
     assert squared_variation(torch.ones(4)) == 0
     assert squared_variation(torch.tensor([4.0, 0, 0, 0])) == pytest.approx(3.0)
@@ -134,14 +143,16 @@ def test_the_penalty_comes_from_encoder_and_decoder(settings: dict[str, object])
     assert model.eval().features_and_penalty(source, target)[1] is None
 
 
-def test_padding_is_left_out_of_the_balance() -> None:
+@pytest.mark.parametrize("settings", [{"architecture": "gnmt"}, {"heads": 2}])
+def test_padding_is_left_out_of_the_balance(settings: dict[str, object]) -> None:
     torch.manual_seed(1)
-    model = build(model_config(vocabulary=30, d_model=16, heads=2, experts=4, active_experts=1, d_ff=8)).train()
+    sizes = {"vocabulary": 30, "d_model": 16, "encoder_layers": 2, "decoder_layers": 2}
+    model = build(model_config(**sizes, experts=4, active_experts=1, d_ff=8, **settings)).train()
     source, target = torch.tensor([[5, 6, EOS]]), torch.tensor([[BOS, 8]])
     longer = torch.tensor([[5, 6, EOS, PAD, PAD]]), torch.tensor([[BOS, 8, PAD, PAD]])
     for layer in model.modules():
         if hasattr(layer, "chance"):
-            layer.chance = 0.0
+            layer.chance = 0.0  # type: ignore[assignment]
     with drop_by(1):
         _, alone = model.features_and_penalty(source, target)
     with drop_by(1):

@@ -26,7 +26,7 @@ def loop(layer: Linformer, x_SD: Tensor) -> Tensor:
                     keys[r] += layer.mix_keys_RL[r, s] * layer.key(other)[k]
                     values[r] += layer.mix_values_RL[r, s] * layer.value(other)[v]
             powers = [math.exp(float(layer.query(x)[k] @ key) / math.sqrt(d_k)) for key in keys]
-            parts.append(sum(power / sum(powers) * value for power, value in zip(powers, values, strict=True)))
+            parts.append(torch.stack([p / sum(powers) * value for p, value in zip(powers, values, strict=True)]).sum(0))
         outputs.append(layer.output(torch.cat(parts)))
     return torch.stack(outputs)
 

@@ -27,7 +27,7 @@ def test_restricted_attention_sees_its_neighbours_only() -> None:
     changed = x.clone()
     changed[0, 150] += 1
     differs = (mix(x) != mix(changed)).any(-1)[0].nonzero()
-    assert (differs.min(), differs.max()) == (150 - NEIGHBOURS // 2, 150 + NEIGHBOURS // 2)
+    assert (int(differs.min()), int(differs.max())) == (150 - NEIGHBOURS // 2, 150 + NEIGHBOURS // 2)
 
 
 @pytest.mark.parametrize("dilation", [None, 2])

@@ -2,9 +2,16 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
+import torch
 from tests.serve.running import Running, gated, running
+from tests.support.models import like_trained, sentences
+from tests.support.saving import save_built
 
+from regard.config.run import Config
+from regard.model.build import build
+from regard.saved.folder import LoadedModel
 from regard.serve.limits.keys import new_key, read_keys
+from regard.text.subwords import Subwords
 from regard.translate.load import load
 from regard.translate.translator import Options
 
@@ -106,6 +113,39 @@ def test_fields_without_effect_are_refused(served: Running, field: str) -> None:
     assert served.post("/v2/translate", {**ASKED, field: None}).status == 200
 
 
+def test_formality_where_the_model_knows_levels(saved: LoadedModel, tmp_path: Path) -> None:
+    tags = ("<2en>", "<2ko>", "<2ko:formal>", "<2ko:polite>", "<2ko:plain>")
+    tagged = Subwords.train(sentences(), 400, tags=tags)
+    torch.manual_seed(1)
+    model = build(saved.config).eval().requires_grad_(False)
+    like_trained(model)
+    config = Config(model=saved.config, decode=saved.decode)
+    save_built(tmp_path / "en-ko", model, config, {"subwords.model": tagged.content}, languages=("en", "ko"))
+    translator, text = (
+        load(tmp_path / "en-ko"),
+        "The old woman sees 12 apples. A teacher finds bicycles! The girl. Words.",
+    )
+    fields = {"text": [text], "source_lang": "EN", "target_lang": "KO"}
+    with running(str(tmp_path / "en-ko")) as server:
+        said = {}
+        for formality in ("default", "more", "prefer_more", "less", "prefer_less", None):
+            answer = server.post("/v2/translate", {**fields, "formality": formality})
+            said[formality] = answer.json["translations"][0]["text"]
+        wanted = {name: translator.translate(text, Options(formality=name)) for name in ("more", "less")}
+        assert len({*wanted.values(), said["default"]}) == 3, "the levels of this model differ"
+        assert said["more"] == said["prefer_more"] == wanted["more"]
+        assert said["less"] == said["prefer_less"] == wanted["less"]
+        assert said["default"] == said[None] == translator.translate(text)
+        page = {**fields, "text": [f"<p>{text}</p>"], "tag_handling": "html", "formality": "less"}
+        assert server.post("/v2/translate", page).json["translations"][0]["text"] == f"<p>{wanted['less']}</p>"
+        back = {"text": ["사과"], "source_lang": "KO", "target_lang": "EN-US"}
+        refused = server.post("/v2/translate", {**back, "formality": "more"})
+        assert (refused.status, refused.json) == (400, {"message": "Value for 'formality' not supported."})
+        assert server.post("/v2/translate", {**back, "formality": "prefer_more"}).status == 200
+        supported = {one["language"]: one["supports_formality"] for one in server.get("/v2/languages?type=target").json}
+        assert supported == {"KO": True, "EN-GB": False, "EN-US": False}
+
+
 def test_values_that_are_the_default_change_nothing(served: Running) -> None:
     plain = served.post("/v2/translate", ASKED).json
     for same in ({"formality": "default"}, {"preserve_formatting": False}, {"outline_detection": True}):
@@ -174,6 +214,7 @@ def test_only_what_is_translated_is_charged(folders: dict[str, str], tmp_path: P
         with gated(served, folders["en-de"]):
             for _ in range(3):
                 assert served.post("/v2/translate", fields, **header).status == 503
+        served.state.settings = served.state.settings.model_copy(update={"deadline": 600.0})
         assert served.get("/v2/usage", **header).json["character_count"] == 0
         assert served.post("/v2/translate", {**fields, "target_lang": "EN"}, **header).status == 200
         assert served.get("/v2/usage", **header).json["character_count"] == 8

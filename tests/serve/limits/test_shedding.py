@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from tests.serve.running import Running, running
@@ -34,7 +35,7 @@ def head(path: str = "/translate", *lines: str, length: int | None = len(BODY)) 
 
 @pytest.fixture(scope="module")
 def overloaded(folders: dict[str, str]) -> Iterator[Running]:
-    with running(folders["en-de"], cache_bytes=0) as served:
+    with running(folders["en-de"], cache_bytes=0, answer_seconds=2.0) as served:
         served.state.batcher.throughput.add(100, 1.0)
         served.state.batcher.pending = 1000
         yield served
@@ -150,7 +151,8 @@ def test_a_burst_of_requests_is_shed(folders: dict[str, str], monkeypatch: pytes
     time, each counted at a token for five bytes."""
     number, rate = 200, 200
     monkeypatch.setattr(Server, "_measure_delay", lambda _: None)  # a busy machine would have fewer handled
-    with running(folders["en-de"], cache_bytes=0, connections=400, address_connections=400) as served:
+    limits: dict[str, Any] = {"answer_seconds": 2.0, "connections": 400, "address_connections": 400}
+    with running(folders["en-de"], cache_bytes=0, **limits) as served:
         batcher = served.state.batcher
         batcher.throughput.add(rate, 1.0)
         connections = [socket.create_connection(("127.0.0.1", served.port), timeout=60) for _ in range(number)]
@@ -205,8 +207,9 @@ def test_a_reservation_ends_with_its_request(folders: dict[str, str]) -> None:
 
 
 def test_a_late_event_loop_counts_as_waiting_time(folders: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    with running(folders["en-de"]) as served:
+    with running(folders["en-de"], answer_seconds=2.0) as served:
         until(lambda: served.server.ticked is not None)
+    now = 100.0
     batcher, clock = served.state.batcher, SimpleNamespace(monotonic=lambda: now)
     monkeypatch.setattr(run, "time", clock)
     batcher.throughput.add(1000, 1.0)

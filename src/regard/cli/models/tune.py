@@ -1,4 +1,4 @@
-"""`regard tune`: fine-tune a model on what was corrected."""
+"""`regard tune`: fine-tune a model on corrections."""
 
 import json
 from pathlib import Path

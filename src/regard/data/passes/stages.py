@@ -4,9 +4,9 @@ Each is a callable value, so that it can be sent to another process, and depends
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain, compress
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -18,8 +18,10 @@ from regard.config.data import FilterConfig
 from regard.data.passes.spool import Frame, read_frame
 from regard.data.prepared import Ids, Integers
 from regard.data.raw_pairs import Chunk, Reading, parse_chunk
-from regard.text.filters import EMPTY, digest, reason_after, reason_before
+from regard.text.filters import EMPTY, PROTECTED, digest, reason_after, reason_before
+from regard.text.formality import INTO_KOREAN, level_tag
 from regard.text.normalise import Form, normalise
+from regard.text.protected.reserved import agree, with_reserved
 from regard.text.subwords import Subwords, WrongSize
 from regard.text.symbols import Symbols
 from regard.text.vocabularies import source_and_target
@@ -49,6 +51,8 @@ class Clean:
     filters: FilterConfig
     tag: str
     """Pairs are equal only if their tags are."""
+    protect: bool = False
+    """Drop pairs whose addresses or placeholders differ."""
 
     def __call__(self, chunk: Chunk) -> Cleaned:
         if not any(block.strip(b"\n") for block in chunk.blocks):  # blank lines, of which a file may have millions
@@ -64,6 +68,9 @@ class Clean:
             source, target = normalise(raw_source, form), normalise(raw_target, form)
             if why := reason_after(source, target, filters):
                 dropped[why] += 1
+                continue
+            if self.protect and not agree(source, target):
+                dropped[PROTECTED] += 1
                 continue
             good_sources.append(source)
             good_targets.append(target)
@@ -95,6 +102,10 @@ class Encode:
     vocabularies: Mapping[str, bytes]
     """By file name."""
     ids: Literal["uint16", "uint32"]
+    speech_levels: bool = False
+    """Whether the tags of pairs into Korean tell the speech level of the target."""
+    protect: bool = False
+    """Let reserved tokens stand for protected spans."""
 
     @cached_property
     def _subwords(self) -> tuple[Subwords, Subwords | Symbols]:
@@ -104,14 +115,27 @@ class Encode:
     def __call__(self, job: EncodeJob) -> Encoded:
         texts = read_frame(self.spool, job.frame)
         source, target = texts if job.kept is None else (list(compress(side, job.kept)) for side in texts)
+        if self.protect and source:
+            source, target = (list(side) for side in zip(*map(with_reserved, source, target), strict=True))
         source_ids, source_lengths = self._encode(0, source)
         target_ids, target_lengths = self._encode(1, target)
         if job.tag is not None:
-            starts = np.cumsum(source_lengths) - source_lengths
-            source_ids = np.insert(source_ids, starts, self._subwords[0].tag(job.tag)).astype(self.ids)
-            source_lengths += 1
+            tags = [self._tags(job.tag, *pair) for pair in zip(source, target, strict=True)]
+            starts = np.repeat(np.cumsum(source_lengths) - source_lengths, [len(some) for some in tags])
+            source_ids = np.insert(source_ids, starts, list(chain.from_iterable(tags))).astype(self.ids)
+            source_lengths += np.array([len(some) for some in tags], dtype=np.int64)
         words = _words(source), _words(target)
         return Encoded(source_ids, target_ids, np.stack([source_lengths, target_lengths], axis=1), words)
+
+    def _tags(self, tag: str, source: str, target: str) -> list[int]:
+        """Return the ids of the tags of a pair."""
+        if self.speech_levels and INTO_KOREAN in tag:
+            tag = tag.replace(INTO_KOREAN, level_tag(source, target))
+        return self._tag_ids(tag)
+
+    @cached_property
+    def _tag_ids(self) -> Callable[[str], list[int]]:
+        return cache(self._subwords[0].tag_ids)
 
     def _encode(self, side: int, texts: list[str]) -> tuple[Ids, Integers]:
         lists = self._subwords[side].encode(texts)

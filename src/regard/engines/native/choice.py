@@ -4,9 +4,9 @@ from regard.config.model import ModelConfig
 from regard.engines.native.library import Unavailable, isa, library
 
 MEASURED: dict[str, float] = {"avx512-vnni": 1.7, "avx2": 1.08}
-"""Speed relative to CTranslate2 by instruction set, in sentences per CPU-second: the least of all starts
-(benchmarks/README.md). On AVX2 greedy search is level (1.08 to 1.19), beam 4 about 1.2 to 1.3 and one line 2.5 to 3.9
-times as fast. `auto` chooses the native engine where it is not slower, and nowhere that it was not measured."""
+"""Speed relative to CTranslate2 by instruction set, in sentences per CPU-second of a greedy search: the least of all
+starts (benchmarks/README.md). `auto` chooses the native engine where it is not slower, and nowhere that it was not
+measured."""
 
 
 def why_unavailable(config: ModelConfig | None = None) -> str | None:

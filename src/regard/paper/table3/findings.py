@@ -41,7 +41,7 @@ class Finding(Frozen):
 
 @dataclass(frozen=True)
 class MeasuredDifference:
-    """A difference from base with its interval, and whether it is what the paper has."""
+    """A difference from base with its interval, and the verdict on it."""
 
     difference: float
     interval: tuple[float, float]

@@ -1,20 +1,21 @@
 """Validation and work that both APIs share: check a request's fields first, then translate."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from regard.documents import html
 from regard.documents.segment import Piece, seen
 from regard.serve.api.fields import Fields
-from regard.serve.api.languages import name, served
+from regard.serve.api.languages import served
 from regard.serve.batching.cancellation import CancellationToken
-from regard.serve.detect import Detected
 from regard.serve.models import Step
 from regard.serve.refused import Refused
 from regard.serve.service import Answer
 from regard.serve.state import AppState
 from regard.terms.glossary import Glossary
+from regard.text.protected.detect import Detected
+from regard.text.protected.languages import name
 
 SHORT = 40  # characters; too few to detect a language from one text alone
 
@@ -37,10 +38,16 @@ class Asked:
     """Elements whose content is not translated."""
     glossary: Glossary | None = None
     """Terms to use in place of the server's."""
+    force: bool = False
+    """Whether to translate texts, too, that are not in the source language."""
+    formality: str | None = None
+    """The speech level to write in, where the model knows it."""
 
     def pieces(self, text: str) -> list[Piece]:
         """Split a text with tags into pieces."""
-        return html.pieces(text, kept=self.ignored, inside=html.beside_words(text) if self.xml else ())
+        return html.pieces(
+            text, kept=self.ignored, inside=html.beside_words(text) if self.xml else (), attributes=not self.xml
+        )
 
     @property
     def characters(self) -> int:
@@ -85,14 +92,16 @@ def language(state: AppState, code: str) -> str:
     return found
 
 
-def route(state: AppState, source: str, target: str) -> tuple[Step, ...]:
-    """Return the route of models from one served language to another."""
+def route(state: AppState, source: str, target: str, formality: str | None = None) -> tuple[Step, ...]:
+    """Return the route of models from one language to another; the last one writes in the speech level, if it can."""
     found = state.models.route(source, target)
     if found is None:
         raise Refused(
             400, f"{name(target)} ({target}) is not available as a target language from {name(source)} ({source})"
         )
-    return found
+    if not found or formality not in found[-1].levels:
+        return found
+    return (*found[:-1], replace(found[-1], tag=f"<2{target}:{formality}>"))
 
 
 def reached(state: AppState, target: str) -> None:
@@ -120,7 +129,7 @@ def translated(state: AppState, asked: Asked, cancellation: CancellationToken) -
     done: dict[int, Answer] = {}
     for code in dict.fromkeys(one.language for one in read):
         numbers = [number for number, one in enumerate(read) if one.language == code]
-        own, way = [asked.texts[number] for number in numbers], route(state, code, asked.target)
+        own, way = [asked.texts[number] for number in numbers], route(state, code, asked.target, asked.formality)
         if asked.html:
             pages = state.service.documents(
                 way, list(map(asked.pieces, own)), cancellation, split=asked.split, glossary=asked.glossary
@@ -133,7 +142,14 @@ def translated(state: AppState, asked: Asked, cancellation: CancellationToken) -
                 cancellation,
                 alternatives=asked.alternatives,
                 split=asked.split,
+                force=asked.force,
                 glossary=asked.glossary,
             )
         done |= zip(numbers, answers, strict=True)
-    return [(one, done[number]) for number, one in enumerate(read)]
+    return [(_told(one, done[number], asked), done[number]) for number, one in enumerate(read)]
+
+
+def _told(read: Detected, answer: Answer, asked: Asked) -> Detected:
+    """Return the language of a text: if it is detected, the one that the text was left in, as /detect has it."""
+    found = None if answer.translation is None else answer.translation.language
+    return read if asked.source is not None or found is None else found

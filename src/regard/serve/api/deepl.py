@@ -24,10 +24,11 @@ from regard.serve.api.described import (
     text,
 )
 from regard.serve.api.fields import Fields, Supported, fields
-from regard.serve.api.languages import base, name
 from regard.serve.knowledge.answer import KNOWN_ONE, knowledge_of
 from regard.serve.refused import Refused
 from regard.serve.state import AppState
+from regard.text.protected.languages import base, name
+from regard.translate.translator import FORMALITY as LEVELS
 
 UNLIMITED = 1_000_000_000_000  # DeepL's value for an unlimited quota
 WORK = (400, 403, 404, 429, 456, 500, 503)
@@ -36,6 +37,7 @@ VARIANTS = {  # DeepL's clients reject the plain code of these as a target
     "pt": (("PT-BR", "Portuguese (Brazilian)"), ("PT-PT", "Portuguese (European)")),
 }
 NO, YES = ("0", "false"), ("1", "true")
+FORMALITY = ("default", "more", "less", "prefer_more", "prefer_less")
 TRANSLATE: Supported = {
     "text": None,
     "text[]": None,
@@ -46,7 +48,7 @@ TRANSLATE: Supported = {
     "tag_handling": None,
     "ignore_tags": None,
     "show_billed_characters": (*NO, *YES),
-    "formality": ("default", "prefer_more", "prefer_less"),  # "prefer" applies only if there is a choice
+    "formality": None,
     "preserve_formatting": NO,
     "outline_detection": YES,
     "enable_beta_languages": NO,
@@ -87,6 +89,7 @@ def operations(state: AppState) -> list[Operation]:
         "split_sentences": or_null({"enum": ["0", "1", "nonewlines", 0, 1]}),
         "auth_key": or_null(string()),
         "glossary_id": or_null(string()),
+        "formality": or_null(string(enum=[*FORMALITY, ""])),
         **{name: or_null(one_of(values)) for name, values in TRANSLATE.items() if values is not None},
     }
     query = [
@@ -196,6 +199,7 @@ def _asked(state: AppState, found: Fields) -> Asked:
         split=str(split) != "0",
         xml=tags == "xml",
         ignored=_ignored(found),
+        formality=formality_of(state, found, target),
     )
 
 
@@ -240,6 +244,18 @@ def language_of(state: AppState, found: Fields, field: str) -> str | None:
         raise unsupported(field) from None
 
 
+def formality_of(state: AppState, found: Fields, target: str) -> str | None:
+    """Return the speech level to write in; `prefer_more` and `prefer_less` apply only if a model knows it."""
+    given = found.get("formality") or "default"
+    if given not in FORMALITY:
+        raise unsupported("formality")
+    level = LEVELS.get(given.removeprefix("prefer_"))
+    known = level in state.models.levels(target)
+    if level is not None and not known and not given.startswith("prefer_"):
+        raise unsupported("formality")
+    return level if known else None
+
+
 def over_quota() -> Refused:
     return Refused(456, "Quota exceeded")
 
@@ -259,8 +275,11 @@ def _sources(state: AppState) -> list[dict[str, Any]]:
 
 def _targets(state: AppState) -> list[dict[str, Any]]:
     targets = dict.fromkeys(target for _, target in state.models.steps)
-    named = [one for code in targets for one in VARIANTS.get(code, ((code.upper(), name(code)),))]
-    return [{"language": code, "name": called, "supports_formality": False} for code, called in named]
+    return [
+        {"language": shown, "name": called, "supports_formality": bool(state.models.levels(code))}
+        for code in targets
+        for shown, called in VARIANTS.get(code, ((code.upper(), name(code)),))
+    ]
 
 
 def one_of(values: tuple[str, ...]) -> Schema:

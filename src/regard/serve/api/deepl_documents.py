@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
@@ -13,7 +14,9 @@ from starlette.responses import JSONResponse, Response
 from regard.documents.translate import READERS
 from regard.serve.api import ask, documents
 from regard.serve.api.deepl import (
+    FORMALITY,
     TRANSLATE,
+    formality_of,
     holder_of,
     language_of,
     one_of,
@@ -52,7 +55,7 @@ UPLOAD: Supported = {
     "target_lang": None,
     "output_format": None,
     "auth_key": None,
-    "formality": TRANSLATE["formality"],
+    "formality": None,
     "enable_beta_languages": TRANSLATE["enable_beta_languages"],
 }
 ASK: Supported = {"document_key": None, "auth_key": None}
@@ -83,6 +86,7 @@ def operations(state: AppState) -> list[Operation]:
         "filename": or_null(string()),
         "output_format": or_null(string(description="The ending of the file itself, if any")),
         "auth_key": or_null(string()),
+        "formality": or_null(string(enum=[*FORMALITY, ""])),
         **values,
     }
     keyed: Schema = {"security": [{KEY: []}, {}]}
@@ -213,6 +217,7 @@ def _sent(state: AppState, found: Fields) -> Sent:
     else:
         ask.reached(state, target)
     document = documents.sent(file, ask.text_field(found, "filename") or file.name, source, target)
+    document = replace(document, formality=formality_of(state, found, target))
     wanted = ask.text_field(found, "output_format")
     if wanted is not None and f".{wanted.lower().removeprefix('.')}" != PurePath(document.name).suffix.lower():
         raise unsupported("output_format")

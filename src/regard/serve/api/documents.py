@@ -28,6 +28,8 @@ class Sent:
     source: str | None
     """None to detect it."""
     target: str
+    formality: str | None = None
+    """The speech level to write in, where the model knows it."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Read:
     opened: Opened
     source: str
     target: str
+    formality: str | None = None
 
     @property
     def characters(self) -> int:
@@ -69,14 +72,14 @@ def read(state: AppState, document: Sent, cancellation: CancellationToken) -> Re
     if document.source is None and opened.format in NAMING:
         opened = _opened(state, document, found.language, cancellation)
     ask.route(state, found.language, document.target)
-    return Read(opened, found.language, document.target)
+    return Read(opened, found.language, document.target, document.formality)
 
 
 def translate(
     state: AppState, document: Read, cancellation: CancellationToken, progress: Callable[[float], None] | None = None
 ) -> bytes:
     """Translate a document that was read."""
-    route = ask.route(state, document.source, document.target)
+    route = ask.route(state, document.source, document.target, document.formality)
     opened = document.opened
     translations = state.service.translate_segments(route, opened.segments, cancellation, progress=progress)
     try:

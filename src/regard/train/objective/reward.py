@@ -46,7 +46,7 @@ def gleu(candidate: Sequence[int], reference: Sequence[int]) -> float:
 
 @dataclass(frozen=True)
 class RewardedSamples:
-    """Samples of the sentences of a micro-batch, and what they are worth."""
+    """Samples of the sentences of a micro-batch, and their rewards."""
 
     targets: tuple[Tensor, ...]
     """For each k a sample of every sentence: BOS, tokens and EOS, padded; B, T."""

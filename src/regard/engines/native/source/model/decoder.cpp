@@ -37,12 +37,8 @@ struct Positions {
 // Keys and values of the rows' own positions, into a layer's cache.
 void remember_rows(Workspace& space, const Part& part, const std::vector<DecoderRow>& rows, int layer, Pass& pass) {
   const Model& model = space.model;
-  if (part.index == 0)
-    for (size_t row = 0; row < rows.size(); ++row)
-      space.out[row] = space.cache(layer) + rows[row].offsets[rows[row].position];
-  part.sync();
-  pass.multiply_to(model.decoder[layer].self.key_value, pass.entered());
-  part.sync();
+  pass.multiply_to(model.decoder[layer].self.key_value,
+                   [&](int row) { return space.cache(layer) + rows[row].offsets[rows[row].position]; });
   if (!model.config.rotary) return;
   if (part.index == 0)
     for (size_t row = 0; row < rows.size(); ++row) {
@@ -112,6 +108,7 @@ void attend_layer(Workspace& space, const Part& part, const std::vector<DecoderR
   pass.output(layer.self);
   pass.enter(layer.cross.norm);
   pass.queries(layer.cross);
+  part.sync();
   attend_rows(
       space, part, count,
       [&](int row) {

@@ -47,26 +47,16 @@ void embed_sources(Workspace& space, const Part& part, const std::vector<Source>
 }
 
 // Cross-attention's keys and values go straight to the slots of their sentences.
-void remember_sources(Workspace& space, const Part& part, const std::vector<Source>& sources, Pass& pass) {
+void remember_sources(Workspace& space, const std::vector<Source>& sources, Pass& pass) {
   const Model& model = space.model;
   for (size_t layer = 0; layer < model.decoder.size(); ++layer) {
-    if (part.index == 0) {
-      int row = 0;
-      for (const Source& source : sources)
-        for (int position = 0; position < source.length; ++position, ++row)
-          space.out[row] = space.memory(int(layer), source.slot) + size_t(position) * model.memory_size;
-    }
-    part.sync();
-    pass.multiply_to(model.decoder[layer].cross.key_value, pass.entered());
-    part.sync();
+    size_t number = 0;
+    int position = 0;
+    pass.multiply_to(model.decoder[layer].cross.key_value, [&](int) {  // rows are the sources' tokens, in order
+      if (position == sources[number].length) ++number, position = 0;
+      return space.memory(int(layer), sources[number].slot) + size_t(position++) * model.memory_size;
+    });
   }
-}
-
-void point_to_encoder_memory(Workspace& space, const Part& part, int rows) {
-  if (part.index == 0)
-    for (int row = 0; row < rows; ++row)
-      space.out[row] = space.encoder_memory + size_t(row) * space.model.memory_size;
-  part.sync();
 }
 
 }  // namespace
@@ -81,16 +71,15 @@ void encode(Workspace& space, const Part& part, const std::vector<Source>& sourc
   for (const EncoderLayer& layer : model.encoder) {
     pass.enter(layer.self.norm);
     pass.queries(layer.self);
-    point_to_encoder_memory(space, part, rows);
-    pass.multiply_to(layer.self.key_value, pass.entered());
-    part.sync();
+    pass.multiply_to(layer.self.key_value,
+                     [&](int row) { return space.encoder_memory + size_t(row) * model.memory_size; });
     rotate_sources(space, part, sources);
     attend_sources(space, part, sources, rows);
     pass.output(layer.self);
     pass.feed_forward(layer.feed_forward);
   }
   pass.enter(model.encoder_norm);
-  remember_sources(space, part, sources, pass);
+  remember_sources(space, sources, pass);
 }
 
 }  // namespace regard

@@ -33,10 +33,9 @@ class Pass {
                    rows_);
   }
 
-  // Rows of queries into space.query.
+  // Rows of queries into space.query, for the threads to agree on afterwards.
   void queries(const Attention& attention) {
     multiply(attention.query, entered(), space_.query, stride_of(model_.query_size));
-    part_.sync();
   }
 
   // x += attended · W^O.
@@ -54,10 +53,14 @@ class Pass {
     leave(layer.norm);
   }
 
-  // out[r] for each row, as columns are shared among threads.
-  void multiply_to(const Weights& weights, const Rows& rows) {
-    Product job{&weights.matrix, rows, space_.out.data(), 0, 0};
+  // Multiply what was entered; row r of the result goes to place(r). Threads share the columns.
+  template <class Place>
+  void multiply_to(const Weights& weights, const Place& place) {
+    float** outputs = space_.outputs_of(part_.index);
+    for (int row = 0; row < rows_; ++row) outputs[row] = place(row);
+    Product job{&weights.matrix, entered(), outputs, 0, 0};
     run(job);
+    part_.sync();
   }
 
  private:
@@ -84,10 +87,9 @@ class Pass {
 
   void multiply(const Weights& weights, const Rows& rows, float* to, size_t stride,
                 Activation activation = Activation::kNone, bool accumulate = false) {
-    if (part_.index == 0)
-      for (int row = 0; row < rows.count; ++row) space_.out[row] = to + row * stride;
-    part_.sync();
-    Product job{&weights.matrix, rows, space_.out.data(), 0, 0, activation, accumulate};
+    float** outputs = space_.outputs_of(part_.index);
+    for (int row = 0; row < rows.count; ++row) outputs[row] = to + row * stride;
+    Product job{&weights.matrix, rows, outputs, 0, 0, activation, accumulate};
     run(job);
   }
 

@@ -36,7 +36,7 @@ Workspace::Workspace(const Model& model, int rows, int tokens, int positions, in
   const size_t layers = model.decoder.size();
   caches_ = Arena(checked_bytes(layer_size_, layers, sizeof(float)));
   memories_ = Arena(checked_bytes(layer_size_, layers, sizeof(float)));
-  out.resize(most);
+  outputs_.resize(size_t(threads) * most);
   regular.resize(std::max(positions, tokens));
   for (size_t s = 0; s < regular.size(); ++s) regular[s] = int32_t(s) * memory_size_;
   selections.resize(size_t(threads) * rows);

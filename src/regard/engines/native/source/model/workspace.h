@@ -32,7 +32,6 @@ class Workspace {
   void *integers, *inner_integers;                    // rows of quantised activations
   float *scale, *inner_scale;
   float* scores;                                      // for each thread
-  std::vector<float*> out;                            // where a product's rows go
   std::vector<int32_t> regular;                       // offsets of positions that stand one after another
   std::vector<Selection> selections;                  // by thread and row
   std::vector<PartialSum> sums;                       // by row and chunk
@@ -41,6 +40,8 @@ class Workspace {
   float* x_row(int row) const { return x + row * stride_of(model.d_model); }
   float* query_row(int row) const { return query + row * stride_of(model.query_size); }
   float* attended_row(int row) const { return attended + row * stride_of(model.value_size); }
+  // Where the rows of a thread's product go; each thread has its own, so that none waits for another to write them.
+  float** outputs_of(int thread) { return outputs_.data() + size_t(thread) * std::max(rows_, tokens_); }
   float* scores_of(int thread) const { return scores + size_t(thread) * scores_stride_; }
 
  private:
@@ -48,6 +49,7 @@ class Workspace {
   T* carve(size_t count);
 
   int rows_, tokens_, positions_, memory_size_;
+  std::vector<float*> outputs_;
   size_t layer_size_, scores_stride_, used_ = 0;
   Arena buffers_, caches_, memories_;
 };
