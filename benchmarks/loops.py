@@ -20,7 +20,7 @@ from regard.config.checked import check
 from regard.config.data import CorpusConfig, PrepareConfig
 from regard.config.run import Config
 
-SETTINGS: dict[str, Any] = {
+SETTINGS: dict[str, dict[str, Any]] = {
     "model": {"encoder_layers": 2, "decoder_layers": 2, "d_model": 64, "d_ff": 128, "heads": 2},
     "train": {
         "batch_tokens": 2048,

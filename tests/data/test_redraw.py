@@ -1,7 +1,6 @@
 """Batches whose texts are segmented anew: other subwords each epoch, the same ones at the same position."""
 
 from itertools import islice, product
-from typing import Any
 
 import numpy as np
 import pytest
@@ -44,7 +43,7 @@ def test_a_position_has_one_segmentation_and_another_epoch_another(data: Prepare
     stream = list(islice(batches(data).steps(), 40))
     again = next(batches(data).steps(stream[7].position))
     assert torch.equal(again.batches[0].target_BT, stream[7].batches[0].target_BT)
-    by_pair: dict[Any, set[tuple[int, ...]]] = {}
+    by_pair: dict[int, set[tuple[int, ...]]] = {}
     for step in stream:
         for pair, row in zip(step.batches[0].pairs, step.batches[0].target_BT.tolist(), strict=True):
             by_pair.setdefault(pair, set()).add(tuple(number for number in row if number != PAD))

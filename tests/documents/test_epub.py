@@ -25,6 +25,7 @@ def test_languages_and_directions() -> None:
     assert b'<spine toc="n" page-progression-direction="rtl">' in found["OPS/book.opf"]
     page = found["OPS/text/one two.xhtml"].decode()
     assert '<html dir="rtl" xmlns="http://www.w3.org/1999/xhtml" xml:lang="he" lang="he">' in page
+    assert page.count('dir="rtl"') == 1 and page.rstrip().endswith("</html>")
     assert '<img src="a.jpg" alt="A &amp; PICTURE"/>' in page and '<h1 id="x"/>' in page
     assert b"<dc:creator>Kim Writer</dc:creator>" in found["OPS/book.opf"]
 

@@ -41,6 +41,15 @@ def test_side_by_side() -> None:
     assert b"Red apples" in found["xl/sharedStrings.xml"]
 
 
+def test_headers_and_footers_keep_the_spelling_of_their_codes() -> None:
+    code = "&amp;&quot;Times New Roman,Normal&quot;&amp;12"
+    line = f"&amp;C{code}사과 &#38;&amp; &quot;apples&quot;&amp;A&amp;RPage &amp;P"
+    content = book(STRINGS, f"<sheetData/><headerFooter><oddHeader>{line}</oddHeader></headerFooter>")
+    assert members(translated(content, "a.xlsx")) == members(content)
+    made = members(translated(content, "a.xlsx", upper))["xl/worksheets/sheet1.xml"].decode()
+    assert f"{code}사과" in made and "APPLES" in made and "PAGE &amp;P" in made
+
+
 def test_right_to_left() -> None:
     found = members(translated(book(STRINGS, ""), "a.xlsx", upper, "fa"))
     assert b'<sheetView rightToLeft="1"/>' in found["xl/worksheets/sheet1.xml"]

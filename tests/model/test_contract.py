@@ -47,7 +47,7 @@ CHOICES |= {
     f"{cell} {attention}": {**LEAST, "architecture": "recurrent", "cell": cell, "attention": attention}
     for cell, attention in product(("rnn", "lstm", "gru"), ("none", "dot", "additive"))
 }
-KINDS: dict[str, list[dict[str, Any]]] = {
+OTHERS: dict[str, list[dict[str, Any]]] = {
     "recurrent": [{"encoder_layers": 3, "decoder_layers": 1}, {"source_vocabulary": 50, "tie_projection": False}],
     "gnmt": [
         {},
@@ -71,10 +71,10 @@ KINDS: dict[str, list[dict[str, Any]]] = {
 }
 CHOICES |= {
     f"{architecture} {number}": {**LEAST, "architecture": architecture, **more}
-    for architecture, choices in KINDS.items()
+    for architecture, choices in OTHERS.items()
     for number, more in enumerate(choices)
 }
-MIXINGS: dict[str, list[dict[str, Any]]] = {
+MIXING: dict[str, list[dict[str, Any]]] = {
     "longformer": [{"window": 3}, {"window": 1, "global_tokens": 3, "positions": "rotary"}, {"global_tokens": 0}],
     "linformer": [{"rank": 4}, {"rank": 9, "max_length": 14, "positions": "none", "norm": "pre"}],
     "performer": [{"features": 20}, {"features": 5, "positions": "rotary"}],
@@ -84,7 +84,7 @@ MIXINGS: dict[str, list[dict[str, Any]]] = {
 }
 CHOICES |= {
     f"{mixing} {number}": {**SMALL, "mixing": mixing, **more}
-    for mixing, choices in MIXINGS.items()
+    for mixing, choices in MIXING.items()
     for number, more in enumerate(choices)
 }
 

@@ -115,6 +115,7 @@ def translate_shards(
         if is_local(out):
             stack.enter_context(one_writer(Path(file_system(out)[1])))
             remove_partial(out)
+            stack.callback(remove_partial, out)  # those of workers that were killed, once all have ended
         manifest = begin(out, _made_by(packed, job, column), force=force)
         names = {file.name for file in files}
         manifest.shards = {name: record for name, record in manifest.shards.items() if name in names}

@@ -209,7 +209,8 @@ def _item(token: _Token, language: str | None, within: frozenset[str]) -> Item |
     if token.kind == "other":
         return Item(token.raw, "point") if token.raw.startswith("<!--") else token.raw
     if token.name not in within:
-        return _in_language(token, language) if token.name == "html" and language else token.raw
+        root = token.name == "html" and token.kind == "open"
+        return _in_language(token, language) if root and language else token.raw
     return Item(token.raw, "point" if token.name in VOID or _closed(token) else token.kind, name=token.name)
 
 

@@ -9,7 +9,7 @@ from regard.search.hypothesis import Hypothesis
 from regard.terms.glossary import TermUse
 from regard.text.protected.detect import Detected
 from regard.translate.confidence import UNJUDGED, Judgement
-from regard.translate.reading import Kept
+from regard.translate.protected.reading import Kept
 from regard.translate.sentences import CLOSERS, FULL_WIDTH_ENDS
 from regard.translate.words import Pairs, word_numbers
 

@@ -28,10 +28,10 @@ from regard.text.subwords import Subwords
 from regard.text.word_vocabulary import Words
 from regard.translate.confidence import UNJUDGED, Judgement, judge, repeats
 from regard.translate.decoding import ITERATIONS, chosen_decoding
-from regard.translate.protect import Protector
+from regard.translate.protected.protect import Protector
 from regard.translate.recall import Recall, memory_languages
 from regard.translate.sentences import SentencePart, shorten
-from regard.translate.stand_ins import StandIns, chosen_stand_ins
+from regard.translate.protected.stand_ins import StandIns, chosen_stand_ins
 from regard.translate.translation import Output, Sentence, Translation
 from regard.translate.words import word_alignment
 

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from html import unescape
 
 from regard.documents.document import Document, Languages, Part
 from regard.documents.language import right_to_left
@@ -28,6 +29,7 @@ _LINES = frozenset(f"s:{which}{what}" for which in ("odd", "even", "first") for 
 _CODE = re.compile(
     r"""&(?:(?P<part>[LCR])|(?P<word>[PNDTFAZG])|"[^"]*"|K[0-9A-Fa-f]{6}|K\d\d[+-]\d{3}|\d+|[BIUSXYEOH&])"""
 )
+_CHARACTER = re.compile(r"&[^;&]*;|.", re.DOTALL)
 _REFERENCE = re.compile(r"\$?([A-Z]{1,3})\$?(\d{1,7})")
 _VIEW = re.compile(r"(<(?:\w+:)?sheetView\b)((?:\s[^>]*?)?)(/?>)")
 
@@ -195,23 +197,27 @@ def _line(walk: Walk, element: Element) -> Iterator[Piece]:
     """Yield a header or footer, whose codes begin with &."""
     text = element.text
     yield walk.source.raw(element.start, element.inner)
+    spelt = _CHARACTER.findall(walk.source.raw(element.inner, element.outer))  # each character as the file has it
+    if "".join(map(unescape, spelt)) != text:
+        spelt = list(map(escape, text))
+
+    def said(start: int, end: int) -> Item:
+        return Item("".join(spelt[start:end]), "text", text[start:end])
+
     items: list[Item] = []
     at = 0
     for found in _CODE.finditer(text):
-        items.append(_said(text[at : found.start()]))
+        items.append(said(at, found.start()))
         at = found.end()
+        code = "".join(spelt[found.start() : at])
         if found["part"]:
-            yield from [*divided(items, _written), escape(found[0])]
+            yield from [*divided(items, _written), code]
             items = []
         else:
-            items.append(Item(escape(found[0]), "word" if found["word"] else "point"))
-    items.append(_said(text[at:]))
+            items.append(Item(code, "word" if found["word"] else "point"))
+    items.append(said(at, len(text)))
     yield from divided(items, _written)
     yield walk.source.raw(element.outer, element.end)
-
-
-def _said(text: str) -> Item:
-    return Item(escape(text), "text", text)
 
 
 def _written(text: str) -> str:

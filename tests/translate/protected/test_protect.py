@@ -93,7 +93,7 @@ def test_protection_can_be_turned_off(en_de: Translator) -> None:
 def test_lost_spans_are_appended(en_de: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     fixed = en_de.engine.search([en_de.source_subwords.encode(["Yes."])[0]], Request(en_de.saved.decode))
     monkeypatch.setattr(en_de.engine, "search", lambda sources, request, *_: fixed * len(sources))
-    monkeypatch.setattr("regard.translate.protect.ATTEMPTS", 2)
+    monkeypatch.setattr("regard.translate.protected.protect.ATTEMPTS", 2)
     (found,) = en_de.window(["See https://example.org now."])
     assert found.text.endswith(" https://example.org") and found.warnings == ("appended",)
     assert [span.how for span in found.spans] == ["appended"]

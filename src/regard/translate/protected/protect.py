@@ -22,7 +22,7 @@ from regard.text.protected.reserved import TO_PRIVATE, TO_SIGNS
 from regard.text.protected.sentence_end import without_added_end
 from regard.text.protected.spans import Kind, Span, find_spans
 from regard.text.word_vocabulary import Words
-from regard.translate.reading import Reading, read, realigned, restore
+from regard.translate.protected.reading import Reading, read, realigned, restore
 from regard.translate.sentences import SentencePart, SplitText, rejoined, split, whole
 from regard.translate.terms import Uses, search_terms
 from regard.translate.translation import Output

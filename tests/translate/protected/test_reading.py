@@ -1,7 +1,7 @@
 from collections.abc import Mapping
 
 from regard.text.protected.spans import find_spans
-from regard.translate.reading import Reading, read, realigned, restore
+from regard.translate.protected.reading import Reading, read, realigned, restore
 
 RANKS: dict[str, int] = {}
 
