@@ -40,7 +40,7 @@ def test_scores_are_sums_of_log_softmax(translator: Translator, monkeypatch: pyt
 
 def test_a_search_and_a_score_agree(translator: Translator) -> None:
     text = sentences()[7]
-    (translation,) = translator.window([text], Options(split=False))
+    (translation,) = translator.window([text], Options(split=False, protect=False, force=True))
     found = translation.sentences[0].outputs[0].hypothesis
     (ids,) = translator.source_subwords.encode([text])
     (scores,) = score_ids(translator.model, [ids], [list(found.tokens)])

@@ -81,7 +81,6 @@ def test_probabilities_are_those_of_the_papers(kind: str, sentences: list[str]) 
         key=lambda ids: len(list(segmentations("".join(subwords.pieces(ids)), subwords.scores))),
     )
     letters, rate = "".join(subwords.pieces(ids)), 0.4 if kind == "bpe" else 0.02
-    expected: dict[tuple[str, ...], float]
     if kind == "bpe":
         expected: dict[tuple[str, ...], float] = dict(outcomes(list(letters), subwords.scores, rate))
     else:
