@@ -29,9 +29,9 @@ from regard.text.word_vocabulary import Words
 from regard.translate.confidence import UNJUDGED, Judgement, judge, repeats
 from regard.translate.decoding import ITERATIONS, chosen_decoding
 from regard.translate.protected.protect import Protector
+from regard.translate.protected.stand_ins import StandIns, chosen_stand_ins
 from regard.translate.recall import Recall, memory_languages
 from regard.translate.sentences import SentencePart, shorten
-from regard.translate.protected.stand_ins import StandIns, chosen_stand_ins
 from regard.translate.translation import Output, Sentence, Translation
 from regard.translate.words import word_alignment
 
