@@ -51,7 +51,7 @@ def test_memory(monkeypatch: pytest.MonkeyPatch, folder: Path, tmp_path: Path) -
 def test_a_glossary_and_what_it_could_not_place(monkeypatch: pytest.MonkeyPatch, folder: Path, tmp_path: Path) -> None:
     run, terms = command(monkeypatch, "translate"), tmp_path / "terms.tsv"
     terms.write_text("woman\tWeib\n")
-    given = ("--model", str(folder), "--glossary", str(terms))
+    given = ("--model", str(folder), "--glossary", str(terms), "--no-protect", "--force")
     code, out, error = run(*given, TEXT)
     assert (code, b"Weib" in out, "placed" in error) == (0, True, False)
     code, out, error = run(*given, "--ban", "Weib", stdin=f"x\n{TEXT}\n".encode())

@@ -55,7 +55,7 @@ def test_hostile_lines(run: Run, folder: Path) -> None:
     lines = [line.encode("utf-8", "surrogatepass").replace(b"\n", b" ").replace(b"\r", b" ") for line in HOSTILE]
     lines += [b"\xff\xfe\x00", b"\xed\xa0\x80 x", b"", b"y" * 20_000, b"a\rb", "끝".encode(), b"  ", b"x\x00y", b"last"]
     lines[0] = b"first"  # the text before has an empty line here, which a byte order mark could not begin
-    code, out, err = run("--model", str(folder), "--beam", "1", stdin=b"\n".join(lines) + b"\n")
+    code, out, err = run("--model", str(folder), "--beam", "1", "--force", stdin=b"\n".join(lines) + b"\n")
     assert (code, err) == (0, "")
     found = out.decode().split("\n")
     assert len(found) == len(lines) + 1

@@ -42,7 +42,7 @@ every_form = pytest.mark.parametrize("post", [as_json, as_form, as_multipart, as
 def test_a_text_is_translated_as_regard_translate_does(served: Running, folders: dict[str, str], post: Post) -> None:
     answer = post(served, "/translate", {"q": TEXT, "source": "EN", "target": "De"})
     assert answer.status == 200
-    assert answer.json == {"translatedText": load(folders["en-de"]).translate(TEXT)}
+    assert answer.json["translatedText"] == load(folders["en-de"]).translate(TEXT)
     assert answer.json["translatedText"] != TEXT
     assert answer.headers["content-type"] == "application/json"
 
@@ -103,7 +103,7 @@ def test_several_texts(served: Running, folders: dict[str, str]) -> None:
     assert [one["language"] for one in answer["detectedLanguage"]][3] == "de"
     assert answer["translatedText"][3] == texts[3]
     form = served.post_form("/translate", {"q": ["A teacher.", "im Schnee."], "source": "en", "target": "de"})
-    assert form.json == {"translatedText": load(folders["en-de"]).translate(["A teacher.", "im Schnee."])}
+    assert form.json["translatedText"] == load(folders["en-de"]).translate(["A teacher.", "im Schnee."])
     too_many = served.post("/translate", {"q": ["x"] * 51, "source": "en", "target": "de"})
     assert (too_many.status, too_many.json["error"]) == (400, "Invalid request: request (51) exceeds text limit (50)")
 
@@ -142,7 +142,7 @@ def test_by_way_of_another_language(served: Running, folders: dict[str, str]) ->
     text = "The old woman sees 12 apples. A teacher!"
     between = load(folders["en-de"]).translate(text)
     answer = served.post("/translate", {"q": text, "source": "en", "target": "fr"}).json
-    assert answer == {"translatedText": load(folders["de-fr"]).translate(between)}
+    assert answer["translatedText"] == load(folders["de-fr"]).translate(between)
     assert served.post("/translate", {"q": TEXT, "source": "en", "target": "en"}).json == {"translatedText": TEXT}
 
 

@@ -83,7 +83,7 @@ class Protector:
         self.source = self.sources[0] if len(self.sources) == 1 else None
         self.natural = all(map(is_language, [*self.sources, self.target])) and bool(self.sources)
         self.active = self._active()
-        self.tag = translator.tag(options.target)
+        self.tag = translator.tag(options.target, options.formality)
 
     def _active(self) -> bool:
         """Return whether spans are protected: by default in a model of subwords between natural languages."""
