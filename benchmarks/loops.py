@@ -13,13 +13,14 @@ import json
 import tempfile
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import regard
 from regard.config.checked import check
 from regard.config.data import CorpusConfig, PrepareConfig
 from regard.config.run import Config
 
-SETTINGS = {
+SETTINGS: dict[str, dict[str, Any]] = {
     "model": {"encoder_layers": 2, "decoder_layers": 2, "d_model": 64, "d_ff": 128, "heads": 2},
     "train": {
         "batch_tokens": 2048,

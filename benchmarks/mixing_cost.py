@@ -20,8 +20,6 @@ from torch import Tensor, nn
 from train_speed import processor
 
 from regard.config.model import model_config
-from regard.model.attention import MultiHeadAttention
-from regard.model.later.state_space import StateSpace
 from regard.model.layers import EncoderLayer
 from regard.paper.table1.complexity import exponent
 from regard.paper.table1.dependence import peak_bytes
@@ -38,7 +36,7 @@ class Doubled(nn.Module):
         return torch.cat((x, x), dim=-1)
 
 
-def layer(name: str, part: str, longest: int) -> MultiHeadAttention | StateSpace:
+def layer(name: str, part: str, longest: int) -> Any:
     """A layer as it is, or with nothing in the place of the linear maps that work on each position alone."""
     mixing: Any = "attention" if name == "attention-as-written" else name
     made = EncoderLayer(model_config(**SIZES, mixing=mixing, max_length=longest)).attention

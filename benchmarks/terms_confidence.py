@@ -113,7 +113,7 @@ def confidence(found: list[Translation], references: list[str], plot: Path | Non
     ordered = sorted(rows, key=lambda row: row[0])
     sure = ordered[len(ordered) // 5 :]
     bins = [ordered[start * len(ordered) // 10 : (start + 1) * len(ordered) // 10] for start in range(10)]
-    table = [[round(sum(row[side] for row in part) / len(part), 3) for side in (0, 1)] for part in bins if part]
+    table = [[round(sum(float(row[side]) for row in part) / len(part), 3) for side in (0, 1)] for part in bins if part]
     if plot is not None:
         draw(table, plot)
     return {

@@ -91,9 +91,9 @@ class Ladder:
         found["from scratch, tiny"] = self.train("tiny", data, "--preset", "tiny")
         found["+ preset"] = self.train("preset", data, recipe, *PLAIN)
         found["+ sampling"] = self.train("sampling", data, recipe)
-        texts = ["--text", self.mono["ko"], self.mono["en"], "--vocabulary", "8000"]
+        texts: list[str | Path] = ["--text", self.mono["ko"], self.mono["en"], "--vocabulary", "8000"]
         mono = self.train("mono", self.prepare("mono", "--task", "denoise", *texts), recipe)
-        same = ["--subwords-from", self.out / "data" / "mono"]
+        same: list[str | Path] = ["--subwords-from", self.out / "data" / "mono"]
         found["+ denoising"] = self.train("denoised", self.pairs("en-ko", *same), recipe, "--from", mono)
         back = self.train("back", self.pairs("ko-en", *same), recipe, "--from", mono)
         synthetic = self.out / f"bt-{self.seed}.tsv"

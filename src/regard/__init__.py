@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from regard.text.subwords import Subwords as Subwords
     from regard.translate.document import translate_file as translate_file
     from regard.translate.load import load as load
+    from regard.translate.load import load_classifier as load_classifier
     from regard.translate.load import load_parser as load_parser
     from regard.translate.parser import ParseOptions as ParseOptions
     from regard.translate.translator import Options as Options
@@ -55,6 +56,7 @@ _PUBLIC = {
     "clean": "regard.pairs.clean",
     "evaluate": "regard.evaluate.evaluation",
     "load": "regard.translate.load",
+    "load_classifier": "regard.translate.load",
     "load_model": "regard.saved.folder",
     "load_parser": "regard.translate.load",
     "normalise": "regard.text.normalise",

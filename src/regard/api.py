@@ -12,7 +12,7 @@ from regard.errors import UserError
 from regard.evaluate.calibration import LEAST_PAIRS, calibrate_model
 from regard.evaluate.validator import bleu_validator, validation_pairs
 from regard.saved.folder import load_model
-from regard.train.fine_tuning import check_same_text, fine_tuned, grown_weights
+from regard.train.fine_tuning import check_same_text, fine_tuned, grown_weights, starting_weights
 from regard.train.log import Observer
 from regard.train.loop import train as run
 from regard.train.run import settle, subword_files
@@ -46,7 +46,7 @@ def train(
     config = settle(config, prepared)
     if start is not None and saved is not None:
         check_same_text(saved, prepared, start)
-    weights = None if saved is None else grown_weights(saved, prepared, saved.model.state_dict())
+    weights = None if saved is None else grown_weights(saved, prepared, starting_weights(config, saved))
     validator = bleu_validator(prepared, config, subword_files(prepared)) if config.train.bleu else None
     model = run(config, prepared, out, weights=weights, validator=validator, observer=observer, fresh=fresh)
     _calibrate(model, prepared, config)

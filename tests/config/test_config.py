@@ -21,7 +21,8 @@ from regard.errors import UserError
         ({"mixing": "linformer", "positions": "rotary"}, "can't use rotary positions"),
         ({"mixing": "linformer", "rank": 65, "max_length": 64}, "a rank of 65"),
         ({"mixing": "state-space", "state_size": 5}, "must be even, not 5"),
-        ({"mixing": "mamba"}, "mixing"),
+        ({"mixing": "hyena"}, "mixing"),
+        ({"mixing": "mamba", "positions": "rotary"}, "can't use rotary positions"),
         ({"architecture": "recurrent", "mixing": "performer"}, "no mixing"),
     ],
 )

@@ -110,6 +110,9 @@ def test_multi30k_is_run_by_the_published_rule() -> None:
     assert train.average_last == train.keep_last == 10 and train.accumulate * train.batch_tokens == 2 * 4096
 
 
+LATER = ("mamba", "mixer", "mask-predict", "decoder-only", "encoder-only", "fine-tuning")
+
+
 def test_every_preset_is_valid_and_listed() -> None:
     assert {
         "base",
@@ -124,6 +127,7 @@ def test_every_preset_is_valid_and_listed() -> None:
         "parsing-small",
         *AS_PUBLISHED,
         "moe-transformer",
+        *LATER,
     } == set(preset_names())
     for name in preset_names():
         assert isinstance(preset(name), Config)
@@ -205,7 +209,7 @@ class TestRunFiles:
             read(tmp_path / "none.toml")
 
 
-PLANS = ("table2", "table3", "table4")
+PLANS = ("later", "table2", "table3", "table4")
 
 
 @pytest.mark.parametrize(

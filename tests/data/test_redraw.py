@@ -1,6 +1,6 @@
 """Batches whose texts are segmented anew: other subwords each epoch, the same ones at the same position."""
 
-from itertools import islice
+from itertools import islice, product
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def test_a_position_has_one_segmentation_and_another_epoch_another(data: Prepare
     stream = list(islice(batches(data).steps(), 40))
     again = next(batches(data).steps(stream[7].position))
     assert torch.equal(again.batches[0].target_BT, stream[7].batches[0].target_BT)
-    by_pair = {}
+    by_pair: dict[int, set[tuple[int, ...]]] = {}
     for step in stream:
         for pair, row in zip(step.batches[0].pairs, step.batches[0].target_BT.tolist(), strict=True):
             by_pair.setdefault(pair, set()).add(tuple(number for number in row if number != PAD))
@@ -51,6 +51,18 @@ def test_a_position_has_one_segmentation_and_another_epoch_another(data: Prepare
     assert any(len(segmentations) > 1 for segmentations in by_pair.values())
     other = next(Batches(data.train, batch_tokens=150, seed=1, redraw=Redraw.of(data, 2, 0.5)).steps())
     assert not torch.equal(other.batches[0].target_BT, stream[0].batches[0].target_BT)
+
+
+def test_every_part_of_the_position_counts(data: Prepared) -> None:
+    redraw = Redraw.of(data, 1, 0.5)
+    assert redraw is not None
+    places = [Position(*place) for place in product((0, 1), repeat=3)]
+    drawn = [
+        [redraw(position, row, *data.train[0].pair(index)) for index in range(20)]
+        for position in places
+        for row in (0, 1)
+    ]
+    assert len({str(one) for one in drawn}) == 16
 
 
 @pytest.mark.parametrize("world", [2, 3])

@@ -111,7 +111,7 @@ def test_formats_that_are_refused_say_what_to_do() -> None:
     refused(b"%PDF-1.7", "a.pdf", "translate the document that it was made from")
     for ending in INSTEAD:
         refused(b"", f"a{ending}", "can't be translated; ")
-    refused(b"", "a.xyz", r"not a format that can be translated; those are \.htm, .*\.docx")
+    refused(b"", "a.xyz", r"not a format that can be translated. Formats: \.htm .*\.docx")
     assert not INSTEAD.keys() & READERS.keys()
     refused(bytes(64 << 20) + b"x", "a.docx", "67,108,865 bytes, but a file may have 67,108,864")
 

@@ -7,6 +7,7 @@ from tests.documents.translators import ALL, Translate, every, rebuilt, same, te
 from tests.support.texts import any_text
 
 from regard.documents.html import beside_words, pieces
+from regard.documents.html_attributes import SEEN
 
 PAGE = """<!DOCTYPE html>
 <html lang="en" class='x'>
@@ -66,7 +67,8 @@ class Tags(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append(("start", self.get_starttag_text() or ""))
+        others = [pair for pair in attrs if pair[0] not in SEEN]  # those are translated
+        self.found.append(("start", f"{tag} {len(attrs)} {others}"))
 
     def handle_endtag(self, tag: str) -> None:
         self.found.append(("end", tag))
@@ -81,12 +83,33 @@ class Tags(HTMLParser):
 def test_what_is_translated() -> None:
     assert texts(pieces(PAGE)) == [
         "A & B",
+        "Not me",
         "Hello brave new world!",
         "first",
         "second",
         "Type, then press.",
         "안녕하세요",
     ]
+
+
+def test_attributes_that_a_reader_sees() -> None:
+    page = (
+        '<meta name="description" content="small page"><meta name="generator" content="by hand">'
+        "<p>see <img src=a.png alt='red car'> and <a href=x title=\"the &quot;end&quot;\">here</a></p>"
+        '<input type=submit value=send name=q placeholder="이름 👩\u200d👧"><input value=keep>'
+        '<p translate=no>x <img alt="no"></p><div aria-label="القائمة"><code title="no">make</code></div>'
+    )
+    found = pieces(page)
+    seen = ["small page", "red car", 'the "end"', "see and here", "send", "이름 👩\u200d👧", "القائمة"]
+    assert texts(found) == seen
+    assert rebuilt(found, same) == page
+    changed = rebuilt(found, upper)
+    for written in ('content="SMALL PAGE"', 'alt="RED CAR"', 'title="THE &quot;END&quot;"', 'value="SEND"'):
+        assert written in changed
+    for kept in ('content="by hand"', "src=a.png", "value=keep", 'alt="no"', 'title="no"', "href=x"):
+        assert kept in changed
+    assert rebuilt(found, same) == page, "pieces can be written again"
+    assert texts(pieces(page, attributes=False)) == ["see and here"]
 
 
 def test_tags_go_with_their_words() -> None:

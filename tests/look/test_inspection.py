@@ -22,6 +22,7 @@ from regard.search.sampling import Sampling
 from regard.text.subwords import Subwords
 from regard.translate.translator import Options, Translator
 
+ALONE = Options(protect=False, force=True)  # looking inside shows what the model itself writes
 TEXT = "The old woman sees 12 apples 할머니가 e\u0301 שלום 🙂"
 
 
@@ -33,7 +34,7 @@ def seen(translator: Translator) -> Look:
 def test_every_weight_of_the_reference(translator: Translator, seen: Look) -> None:
     (sight,) = seen.sentences
     source = translator.source_subwords.encode([sight.source.text])[0]
-    target = translator.window([TEXT])[0].sentences[0].outputs[0].hypothesis.tokens
+    target = translator.window([TEXT], ALONE)[0].sentences[0].outputs[0].hypothesis.tokens
     attentions = translator.model.attentions(torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *target]]))
     for kind in KINDS:
         weights_LHTS = sight.attention[kind]
@@ -46,17 +47,17 @@ def test_every_weight_of_the_reference(translator: Translator, seen: Look) -> No
 
 def test_the_translation_and_what_else_was_found(translator: Translator, seen: Look) -> None:
     (sight,) = seen.sentences
-    assert seen.translation == sight.target.text == translator.translate(TEXT)
-    several = translator.window([TEXT], Options(n_best=2))[0].sentences[0].outputs
+    assert seen.translation == sight.target.text == translator.translate(TEXT, ALONE)
+    several = translator.window([TEXT], replace(ALONE, n_best=2))[0].sentences[0].outputs
     assert [output.text for output in sight.n_best] == [output.text for output in several]
     assert [output.hypothesis for output in sight.n_best] == [output.hypothesis for output in several]
-    assert sight.greedy.text == translator.translate(TEXT, Options(beam=1))
+    assert sight.greedy.text == translator.translate(TEXT, replace(ALONE, beam=1))
     assert max(branch.score for branch in sight.branches if branch.token == EOS) == several[0].hypothesis.score
 
 
 def test_what_was_probable(translator: Translator, seen: Look) -> None:
     (sight,) = seen.sentences
-    scores = translator.window([TEXT])[0].sentences[0].outputs[0].hypothesis.token_scores
+    scores = translator.window([TEXT], ALONE)[0].sentences[0].outputs[0].hypothesis.token_scores
     assert len(sight.probable) == len(sight.target.tokens)
     for row, token, score in zip(sight.probable, sight.target.tokens, scores, strict=True):
         values = [value for _, value in row]
@@ -71,7 +72,7 @@ def test_words_and_their_alignment(translator: Translator, seen: Look) -> None:
     for side in (sight.source, sight.target):
         assert len(side.tokens) == len(side.word_of)
         assert sorted(set(side.word_of)) == list(range(len(side.words)))
-    expected = translator.window([TEXT], Options(alignment=True))[0].sentences[0].outputs[0].alignment
+    expected = translator.window([TEXT], replace(ALONE, alignment=True))[0].sentences[0].outputs[0].alignment
     assert sight.alignment == expected
     assert {target for _, target in sight.alignment} == set(range(len(sight.target.words) - 1))
 
@@ -100,7 +101,7 @@ def test_each_sentence_has_its_own(translator: Translator) -> None:
     text = "  The old woman. \n\n Das Mädchen!"
     seen = translator.look(text)
     assert [sight.source.text for sight in seen.sentences] == ["The old woman.", "Das Mädchen!"]
-    assert seen.translation == translator.translate(text)
+    assert seen.translation == translator.translate(text, ALONE)
     assert translator.look(" \n").sentences == ()
     with pytest.raises(UserError, match=f"give {MOST_SENTENCES} at most"):
         translator.look("A man. " * (MOST_SENTENCES + 1))

@@ -38,6 +38,8 @@ CHOICES: dict[str, dict[str, Any]] = {
     "silu": {**SMALL, "activation": "silu"},
     "experts": {**SMALL, **EXPERTS},
     "one expert of two": {**SMALL, "experts": 2, "active_experts": 1, "norm": "pre"},
+    "blocks": {**SMALL, "blocks": 3},
+    "blocks, all tuned": {**SMALL, "blocks": 2, "blocks_tuned": True, "norm": "pre", "positions": "rotary"},
     "deep and shallow": {**SMALL, "encoder_layers": 3, "decoder_layers": 1},
 }
 LEAST: dict[str, Any] = {"vocabulary": 40, "encoder_layers": 2, "decoder_layers": 2, "d_model": 16}
@@ -45,41 +47,52 @@ CHOICES |= {
     f"{cell} {attention}": {**LEAST, "architecture": "recurrent", "cell": cell, "attention": attention}
     for cell, attention in product(("rnn", "lstm", "gru"), ("none", "dot", "additive"))
 }
+OTHERS: dict[str, list[dict[str, Any]]] = {
+    "recurrent": [{"encoder_layers": 3, "decoder_layers": 1}, {"source_vocabulary": 50, "tie_projection": False}],
+    "gnmt": [
+        {},
+        {"encoder_layers": 4, "decoder_layers": 3},
+        {"decoder_layers": 1, "source_vocabulary": 50},
+        EXPERTS,
+    ],
+    "deep-attention": [
+        {},
+        {"encoder_layers": 3, "decoder_layers": 1},
+        {"encoder_layers": 1, "source_vocabulary": 50},
+    ],
+    "convolutional": [
+        {},
+        {"kernel": 1},
+        {"kernel": 4, "positions": "none"},
+        {"kernel": 5, "source_vocabulary": 50},
+    ],
+    "dilated": [{}, {"decoder_layers": 4, "dilation": 2}, {"kernel": 1}, {"kernel": 4, "dilation": 1}],
+    "feedforward": [{"d_ff": 24}, {"norm": "pre", "positions": "learned"}, {"positions": "none", "d_ff": 8}],
+}
 CHOICES |= {
     f"{architecture} {number}": {**LEAST, "architecture": architecture, **more}
-    for architecture, choices in {
-        "recurrent": [{"encoder_layers": 3, "decoder_layers": 1}, {"source_vocabulary": 50, "tie_projection": False}],
-        "gnmt": [
-            {},
-            {"encoder_layers": 4, "decoder_layers": 3},
-            {"decoder_layers": 1, "source_vocabulary": 50},
-            EXPERTS,
-        ],
-        "deep-attention": [
-            {},
-            {"encoder_layers": 3, "decoder_layers": 1},
-            {"encoder_layers": 1, "source_vocabulary": 50},
-        ],
-        "convolutional": [
-            {},
-            {"kernel": 1},
-            {"kernel": 4, "positions": "none"},
-            {"kernel": 5, "source_vocabulary": 50},
-        ],
-        "dilated": [{}, {"decoder_layers": 4, "dilation": 2}, {"kernel": 1}, {"kernel": 4, "dilation": 1}],
-        "feedforward": [{"d_ff": 24}, {"norm": "pre", "positions": "learned"}, {"positions": "none", "d_ff": 8}],
-    }.items()
+    for architecture, choices in OTHERS.items()
     for number, more in enumerate(choices)
+}
+MIXING: dict[str, list[dict[str, Any]]] = {
+    "longformer": [{"window": 3}, {"window": 1, "global_tokens": 3, "positions": "rotary"}, {"global_tokens": 0}],
+    "linformer": [{"rank": 4}, {"rank": 9, "max_length": 14, "positions": "none", "norm": "pre"}],
+    "performer": [{"features": 20}, {"features": 5, "positions": "rotary"}],
+    "mamba": [{"state_size": 3}, {"kernel": 1, "expand": 1, "positions": "none", "norm": "pre"}],
+    "mixer": [{"token_units": 7, "max_length": 14}, {"max_length": 9, "positions": "relative"}],
+    "state-space": [{"state_size": 6}, {"state_size": 2, "positions": "relative", "score": "additive"}],
 }
 CHOICES |= {
     f"{mixing} {number}": {**SMALL, "mixing": mixing, **more}
-    for mixing, choices in {
-        "longformer": [{"window": 3}, {"window": 1, "global_tokens": 3, "positions": "rotary"}, {"global_tokens": 0}],
-        "linformer": [{"rank": 4}, {"rank": 9, "max_length": 14, "positions": "none", "norm": "pre"}],
-        "performer": [{"features": 20}, {"features": 5, "positions": "rotary"}],
-        "state-space": [{"state_size": 6}, {"state_size": 2, "positions": "relative", "score": "additive"}],
-    }.items()
+    for mixing, choices in MIXING.items()
     for number, more in enumerate(choices)
+}
+
+ONE_STACK = {key: value for key, value in SMALL.items() if key not in ("encoder_layers", "relative_distance")}
+CHOICES |= {
+    "decoder alone": {**ONE_STACK, "architecture": "decoder-only"},
+    "decoder alone, learned": {**ONE_STACK, "architecture": "decoder-only", "positions": "learned", "norm": "pre"},
+    "decoder alone, two vocabularies": {**ONE_STACK, "architecture": "decoder-only", "source_vocabulary": 50},
 }
 
 SOURCE = torch.tensor(
@@ -183,12 +196,14 @@ def test_a_state_is_a_value(model: Seq2Seq) -> None:
 def test_recorded_attention_is_what_the_model_does(model: Seq2Seq) -> None:
     recorded = model.attentions(SOURCE, TARGET)
     config: ModelConfig = model.config  # type: ignore[assignment]
-    heads = config.heads if config.architecture == "transformer" else 1
+    heads = getattr(config, "heads", 1)
     for kind, queries, keys in ((recorded.encoder, 9, 9), (recorded.decoder, 6, 6), (recorded.cross, 6, 9)):
         for weights in kind:
             assert weights.shape == (4, heads, queries, keys)
-    for weights in recorded.cross:
-        torch.testing.assert_close(weights.sum(-1), torch.ones(4, heads, 6))
+    together = config.architecture == "decoder-only"  # source and target are of one sequence
+    for layer, weights in enumerate(recorded.cross):
+        total = weights.sum(-1) + (recorded.decoder[layer].sum(-1) if together else 0)
+        torch.testing.assert_close(total, torch.ones(4, heads, 6))
         assert weights[1, :, :, 3:].abs().max() == 0, "padding gets no weight"
     for weights in recorded.decoder:
         assert weights.triu(1).abs().max() == 0, "the future gets no weight"
@@ -197,8 +212,9 @@ def test_recorded_attention_is_what_the_model_does(model: Seq2Seq) -> None:
 def test_training_reaches_every_parameter(model: Seq2Seq) -> None:
     torch.manual_seed(1)
     trained = build(model.config).train()  # type: ignore[arg-type]
-    features = trained.features(SOURCE, TARGET)
-    trained.logits(features).logsumexp(-1).sum().backward()
+    lesson = trained.lesson(SOURCE, TARGET)
+    loss = trained.logits(lesson.features).logsumexp(-1).sum()
+    (loss if lesson.penalty is None else loss + lesson.penalty).backward()
     for name, parameter in trained.named_parameters():
         if parameter.requires_grad:  # which tokens are words is known
             assert parameter.grad is not None and parameter.grad.isfinite().all(), name

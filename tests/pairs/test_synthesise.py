@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from regard.errors import UserError
+from regard.files import write_json
 from regard.pairs import synthesise as module
 from regard.pairs.synthesise import Synthesis, synthesise
 from regard.search.sampling import Sampling
@@ -77,7 +78,7 @@ class Killed(BaseException):
 def _dying(monkeypatch: pytest.MonkeyPatch, at: int) -> None:
     """Let the run die at the n-th moment of: output written but not recorded, and recorded."""
     moments = iter(range(1000))
-    real_fsync, real_write = os.fsync, module.write_json
+    real_fsync, real_write = os.fsync, write_json
 
     def fsync(descriptor: int) -> None:
         real_fsync(descriptor)
@@ -89,7 +90,7 @@ def _dying(monkeypatch: pytest.MonkeyPatch, at: int) -> None:
         if next(moments) == at:
             raise Killed
 
-    monkeypatch.setattr(module.os, "fsync", fsync)
+    monkeypatch.setattr(os, "fsync", fsync)
     monkeypatch.setattr(module, "write_json", write)
 
 

@@ -8,7 +8,8 @@ from regard.errors import UserError
 from regard.model.seq2seq import Seq2Seq
 from regard.search.beam import beam_search
 from regard.search.constraints import Constraints
-from regard.search.required import Sequences, covered, required_search
+from regard.search.hypothesis import Sequences
+from regard.search.required import covered, required_search
 
 Make = Callable[..., Seq2Seq]
 

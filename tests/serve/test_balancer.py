@@ -65,7 +65,11 @@ def until_ready(port: int) -> None:
 
 def test_both_servers_are_replaced_and_no_request_is_lost(folders: dict[str, str], tmp_path: Path) -> None:
     ports = [free_port(), free_port()]
-    limits = [word for limit in ("answer_seconds=60", "rate=1000000", "proxy=127.0.0.1") for word in ("--set", limit)]
+    limits = [
+        word
+        for limit in ("answer_seconds=60", "rate=1000000", "proxy=127.0.0.1", "notice_seconds=2")
+        for word in ("--set", limit)
+    ]
 
     def server(number: int, which: str) -> AbstractContextManager[Process]:
         arguments = ("--quiet", "--model", folders["en-de"], "--port", str(ports[number]), *limits)

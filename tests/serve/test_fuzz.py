@@ -289,7 +289,7 @@ def test_files_that_are_meant_badly(server: Process, suffix: str, unit: str) -> 
         content = (start + unit * (FULL // 4 // len(unit.encode())) + '"\nmsgstr ""\nx|x').encode()
         before = server.cpu_seconds()
         form = multipart(SAME, {"file": (f"../{SECRET}{suffix}", content)})
-        assert sent(server, head("POST", "/translate_file", MULTIPART), form) in (200, 400)
+        assert sent(server, head("POST", "/translate_file", MULTIPART), form) in (200, 400, 408)  # it came too slowly
         assert server.cpu_seconds() - before < 5 * MOST_SECONDS
 
 

@@ -69,6 +69,7 @@ def test_deepl_multilingual_glossaries(client: deepl.DeepLClient) -> None:
     assert sorted((one.source_lang, one.entry_count) for one in made.dictionaries) == [("DE", 1), ("EN", 1)]
     more = deepl.api_data.MultilingualGlossaryDictionaryEntries("en", "de", {"apples": "Obst"})
     client.update_multilingual_glossary_dictionary(made, more)
+    found: Any  # its annotation says a dictionary, and it is text
     (found,) = client.get_multilingual_glossary_entries(made, "en", "de").dictionaries
     assert found.entries == "woman\tWeib\napples\tObst\n"
     client.replace_multilingual_glossary_dictionary(made, more)

@@ -8,9 +8,10 @@ from tests.support.saving import save_built
 from regard.config.run import Config
 from regard.errors import UserError
 from regard.saved.folder import LoadedModel
-from regard.serve.api.languages import name, pattern, served
+from regard.serve.api.languages import pattern, served
 from regard.serve.metrics import Metrics
 from regard.serve.models import Models
+from regard.text.protected.languages import name
 from regard.text.subwords import Subwords
 from regard.translate.load import load
 from regard.translate.translator import Options

@@ -82,7 +82,7 @@ def test_probabilities_are_those_of_the_papers(kind: str, sentences: list[str]) 
     )
     letters, rate = "".join(subwords.pieces(ids)), 0.4 if kind == "bpe" else 0.02
     if kind == "bpe":
-        expected = dict(outcomes(list(letters), subwords.scores, rate))
+        expected: dict[tuple[str, ...], float] = dict(outcomes(list(letters), subwords.scores, rate))
     else:
         weights = {
             some: math.exp(rate * sum(subwords.scores[piece] for piece in some))

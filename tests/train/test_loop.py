@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from regard.config.presets import read
 from regard.config.run import Config
@@ -722,7 +723,7 @@ def test_fine_tuning_begins_with_the_weights(unbroken: Path, config: Config, dat
 def test_a_disk_that_fills_up(
     config: Config, data: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unbroken: Path
 ) -> None:
-    plain, calls = checkpoint.save_file, iter(range(100))
+    plain, calls = save_file, iter(range(100))
 
     def full(*arguments: Any, **named: Any) -> None:
         if next(calls) == 1:

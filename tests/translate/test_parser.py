@@ -62,12 +62,12 @@ def test_any_text_gets_a_tree_over_its_words(
         assert not (constraint and one.repaired)
 
 
-def test_without_the_constraint_what_is_no_tree_is_repaired(parser: Parser) -> None:
+def test_without_the_constraint_what_is_no_tree_is_repaired(parser: Parser, saved_parser: LoadedModel) -> None:
     options = ParseOptions(constraint=False)
     found = [one for one in parser.parse(TEXTS, options) if one.tree is not None]
     assert any(one.repaired for one in found)
     (ids,) = parser.source_subwords.encode(["The cat sat on the mat ."])
-    plain = TorchEngine(parser.saved.model).search([ids], replace(parser.request(options), trees=None))[0][0]
+    plain = TorchEngine(saved_parser.model).search([ids], replace(parser.request(options), trees=None))[0][0]
     assert restore(parser.symbols.pieces(plain.tokens), found[0].words) == (found[0].tree, found[0].repaired)
 
 

@@ -37,7 +37,7 @@ def folder(saved: LoadedModel, tmp_path: Path) -> Path:
 
 def test_every_term_is_placed_and_other_sentences_stay(translator: Translator) -> None:
     plain = translator.window(TEXTS)
-    found = translator.window(TEXTS, Options(glossary=Glossary.of(TERMS)))
+    found = translator.window(TEXTS, Options(force=True, protect=False, glossary=Glossary.of(TERMS)))
     assert occurs("Weib", found[0].text)
     assert occurs("Äpfel 12", found[1].text)
     assert found[2] == plain[2]
@@ -64,12 +64,12 @@ def test_beams_and_n_best(translator: Translator, beam: int) -> None:
 
 def test_a_fast_engine_leaves_only_lacking_sentences_to_the_reference(folder: Path) -> None:
     fast, reference = load(folder), load(folder, engine="torch")
-    options = Options(glossary=Glossary.of(TERMS))
+    options = Options(force=True, protect=False, glossary=Glossary.of(TERMS))
     assert [one.text for one in fast.window(TEXTS, options)] == [one.text for one in reference.window(TEXTS, options)]
 
 
 def test_a_term_that_can_not_be_placed_is_reported(translator: Translator) -> None:
-    options = Options(glossary=Glossary.of({"woman": "Weib"}), banned=("Weib",))
+    options = Options(force=True, protect=False, glossary=Glossary.of({"woman": "Weib"}), banned=("Weib",))
     (one,) = translator.window(TEXTS[:1], options)
     assert [(use.source, use.targets, use.placed) for use in one.unplaced] == [("woman", ("Weib",), False)]
     assert one.text == translator.window(TEXTS[:1], replace(options, glossary=None))[0].text
@@ -79,15 +79,15 @@ def test_what_does_not_go_together_is_told(translator: Translator, folder: Path)
     from regard.search.sampling import Sampling
 
     with pytest.raises(UserError, match="drawn at random"):
-        translator.request(Options(glossary=Glossary.of(TERMS), sampling=Sampling()))
+        translator.request(Options(force=True, protect=False, glossary=Glossary.of(TERMS), sampling=Sampling()))
     with pytest.raises(UserError, match="a glossary needs the model that was exported"):
-        convert(folder, alone=True).request(Options(glossary=Glossary.of(TERMS)))
+        convert(folder, alone=True).request(Options(force=True, protect=False, glossary=Glossary.of(TERMS)))
 
 
 def test_a_hostile_glossary_costs_little(translator: Translator) -> None:
     words = "abcdefghijklmnopqrst"
     glossary = Glossary.of({letter: f"{letter * 30} {letter * 30}" for letter in words})
-    (one,) = translator.window([" ".join(words)], Options(glossary=glossary, beam=2))
+    (one,) = translator.window([" ".join(words)], Options(force=True, protect=False, glossary=glossary, beam=2))
     assert len(one.sentences[0].terms) == len(words)
     assert one.unplaced, "more terms than are required of one sentence are reported"
 
@@ -95,12 +95,12 @@ def test_a_hostile_glossary_costs_little(translator: Translator) -> None:
 def test_a_memory_answers(saved: LoadedModel, folder: Path, tmp_path: Path) -> None:
     memory = Memory(tmp_path / "work.db", create=True)
     with pytest.raises(UserError, match="does not say its own"):
-        Translator(replace(saved, languages=(None, None))).request(Options(memory=memory))
+        Translator(replace(saved, languages=(None, None))).request(Options(force=True, protect=False, memory=memory))
     own = load(folder)
     memory.add(Pair("en", "de", "사과를 봅니다.", "Ich sehe Äpfel. 👩\u200d👧"))
     memory.add(Pair("en", "de", "One. Two.", "Eins, zwei."))
-    plain = own.window(TEXTS)
-    options = Options(memory=memory, fuzzy=True, alignment=True)
+    plain = own.window(TEXTS, Options(force=True, protect=False))
+    options = Options(force=True, protect=False, memory=memory, fuzzy=True, alignment=True)
     found = own.window([*TEXTS, " One. Two.\n", "One. 사과를 봅니다."], options)
     assert found[1].text == "Ich sehe Äpfel. 👩\u200d👧"
     assert found[1].sentences[0].memory is not None

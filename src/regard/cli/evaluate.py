@@ -1,6 +1,7 @@
 """`regard evaluate`: measure translations or parses; every figure has its settings beside it."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -35,6 +36,11 @@ def evaluate(
     beam: Annotated[int | None, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = None,
     alpha: Annotated[float | None, typer.Option(help="Exponent of the length penalty.")] = None,
     penalty: Annotated[Literal["paper", "average"] | None, typer.Option(help="Kind of length penalty.")] = None,
+    decoding: Annotated[
+        Literal["search", "blockwise", "mask-predict"] | None,
+        typer.Option(help="How a text is written, if not in the model's own way."),
+    ] = None,
+    iterations: Annotated[int | None, typer.Option(min=1, help="Of mask-predict: passes; 10 by default.")] = None,
     beta: Annotated[float | None, typer.Option(help="Weight of the coverage penalty; 0 is none.")] = None,
     target: Annotated[str | None, typer.Option("--to", metavar="CODE", help="Language, of a model of several.")] = None,
     no_split: Annotated[bool, typer.Option("--no-split", help="Translate lines whole, not by sentence.")] = False,
@@ -92,6 +98,8 @@ def evaluate(
             "alpha": alpha,
             "penalty": penalty,
             "beta": beta,
+            "decoding": decoding,
+            "iterations": iterations,
             "glossary": glossary,
         }
         _reject_unused(searched, "with --hypothesis, which is translated already")
@@ -116,6 +124,8 @@ def evaluate(
             alpha=alpha,
             penalty=penalty,
             beta=beta,
+            decoding=decoding,
+            iterations=iterations,
             target=target,
             split=not no_split,
             batch_tokens=batch_tokens,
@@ -174,7 +184,7 @@ def _measure_parses(gold: str, parses: str, as_json: bool) -> None:
     typer.echo(json.dumps({"sentences": each, "summary": summary(counted)}))
 
 
-def _reject_unused(options: dict[str, object], where: str) -> None:
+def _reject_unused(options: Mapping[str, object], where: str) -> None:
     """Reject options of a search that does not take place."""
     from regard.errors import UserError
 

@@ -39,6 +39,11 @@ def look(
     ] = None,
     target: Annotated[str | None, typer.Option("--to", metavar="CODE", help="Language, of a model of several.")] = None,
     beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses kept at each step; 1 is greedy.")] = None,
+    decoding: Annotated[
+        Literal["search", "blockwise", "mask-predict"] | None,
+        typer.Option(help="How the text is written: the page then shows which tokens each step wrote."),
+    ] = None,
+    iterations: Annotated[int | None, typer.Option(min=1, help="Of mask-predict: passes; 10 by default.")] = None,
     engine: Annotated[str, typer.Option(help="What translates: torch, ctranslate2, or auto.")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as one JSON object.")] = False,
 ) -> None:
@@ -59,7 +64,9 @@ def look(
     form = _format(out, format_)
     _check_figure(form, layer, head)
     text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    seen = load(*(model or [Path(DEFAULT)]), engine=engine).look(text, Options(beam=beam, target=target))
+    seen = load(*(model or [Path(DEFAULT)]), engine=engine).look(
+        text, Options(beam=beam, decoding=decoding, iterations=iterations, target=target)
+    )
     if not seen.sentences:
         raise UserError("the text is blank, so there is nothing to look at; give a sentence")
     report: dict[str, Any] = {"translation": seen.translation, "sentences": len(seen.sentences)}

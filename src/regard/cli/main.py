@@ -26,7 +26,7 @@ from regard.cli import (
     train,
     translate,
 )
-from regard.cli.models import average, calibrate, export, import_, model, runs, tune
+from regard.cli.models import average, calibrate, classify, export, import_, model, runs, tune
 from regard.cli.pairs import clean, synthesise
 from regard.cli.terminal.streams import tolerant_stderr
 from regard.cli.terminal.variadic import VariadicCommand
@@ -49,6 +49,7 @@ app.command("tune")(tune.tune)
 app.command("synthesise")(synthesise.synthesise)
 app.command("translate")(translate.translate)
 app.command("parse")(parse.parse)
+app.command("classify")(classify.classify)
 app.command("evaluate")(evaluate.evaluate)
 app.command("score")(score.score)
 app.command("average")(average.average)

@@ -21,10 +21,11 @@ FILES = f"FILE [FILE]{MANY}"
 def prepare(
     *,
     task: Annotated[
-        Literal["translation", "parsing", "denoise"],
+        Literal["translation", "parsing", "denoise", "labels"],
         typer.Option(
-            help="What to prepare for. parsing: --train and --valid name files of trees, one each. denoise: --text "
-            "names text in one language, in which a model learns to fill in spans before it learns to translate."
+            help="What to prepare for. parsing: --train and --valid name files of trees, one each. labels: text TAB "
+            "label. denoise: --text names text in one language, in which a model learns to fill in spans before it "
+            "learns to translate."
         ),
     ] = "translation",
     train: Annotated[
@@ -111,6 +112,14 @@ def prepare(
     ] = None,
     keep_identical: Annotated[bool, typer.Option("--keep-identical", help="Keep pairs of equal sides.")] = False,
     keep_duplicates: Annotated[bool, typer.Option("--keep-duplicates", help="Keep pairs that came before.")] = False,
+    protect: Annotated[
+        bool,
+        typer.Option(
+            "--protect/--no-protect",
+            help="Let reserved tokens stand for addresses, placeholders, paths and code, and leave out pairs whose "
+            "addresses or placeholders differ.",
+        ),
+    ] = False,
     skip_invalid: Annotated[
         bool, typer.Option("--skip-invalid", help="Count what can't be read, and go on, instead of stopping at it.")
     ] = False,
@@ -133,6 +142,8 @@ def prepare(
 
     regard prepare --task parsing --train trees.mrg --valid dev.mrg --vocabulary 8000 --out DIR
 
+    regard prepare --task labels --train texts.tsv --valid dev.tsv --out DIR
+
     --train and --valid take the words that follow them, up to the next option. The folder is made whole or not at all.
     """
     from regard.errors import UserError
@@ -141,7 +152,7 @@ def prepare(
     if check is not None:
         _check(check, as_json)
         return
-    if vocabulary_kind == "words" and (subwords or subwords_from or task == "parsing"):
+    if vocabulary_kind == "words" and (subwords or subwords_from or task != "translation"):
         raise UserError("--vocabulary-kind words has no subwords and is for translation; leave out the other option")
     if valid_pairs and valid:
         raise UserError("--valid-pairs are split off where there is no --valid; leave one of the two out")
@@ -172,6 +183,7 @@ def prepare(
         source_language=source_language,
         target_language=target_language,
         skip_invalid=skip_invalid,
+        protect=protect,
         valid_pairs=valid_pairs,
         sample=sample,
         seed=seed,

@@ -89,7 +89,7 @@ def _check_extra() -> None:
 
     from regard.errors import UserError
 
-    needed = ("starlette", "uvicorn", "python_multipart", "prometheus_client", "py3langid")
+    needed = ("starlette", "uvicorn", "python_multipart", "prometheus_client")
     absent = [name for name in needed if not find_spec(name)]
     if absent:
         raise UserError(f"serving needs {', '.join(absent)}; install them with: pip install 'regard[serve]'")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 FILES = f"FILE [FILE]{MANY}"
+FINE_TUNING = "fine-tuning"  # the preset of a run --from a model that names none
 WITHOUT_FRESH = " (without --fresh, which would start over)"
 
 
@@ -51,6 +52,14 @@ def train(
     skip_invalid: Annotated[
         bool, typer.Option("--skip-invalid", help="With --train: count what can't be read, and go on.")
     ] = False,
+    protect: Annotated[
+        bool | None,
+        typer.Option(
+            "--protect/--no-protect",
+            help="With --train: let reserved tokens stand for addresses, placeholders, paths and code. [default: on "
+            "between natural languages]",
+        ),
+    ] = None,
     data: Annotated[Path | None, typer.Option(help="The folder that `regard prepare` made.")] = None,
     out: Annotated[Path | None, typer.Option(help="The run's folder; one that is there goes on.")] = None,
     set_: Annotated[
@@ -79,14 +88,15 @@ def train(
     from regard.train.interrupt import stoppable
 
     texts = {"source_language": source_language, "target_language": target_language, "vocabulary": vocabulary}
-    _check_options(pairs, file, data, start, {**texts, "time": time, "valid": valid, "skip_invalid": skip_invalid})
+    others = {**texts, "time": time, "valid": valid, "skip_invalid": skip_invalid, "protect": protect is not None}
+    _check_options(pairs, file, data, start, others)
     if pairs:
         from regard.cli.train_pairs import train_pairs
 
         out = _place(out)
         with _one_voice(fresh=fresh), stoppable(out):
             train_pairs(
-                pairs, valid, out, {**texts, "skip_invalid": skip_invalid},
+                pairs, valid, out, {**texts, "skip_invalid": skip_invalid, "protect": protect},
                 time=time, preset=preset, assignments=set_ or [], fresh=fresh, tensorboard=tensorboard, as_json=as_json,
             )  # fmt: skip
         return
@@ -104,7 +114,7 @@ def _check_options(
 
     named = {"time": "--time", "valid": "--valid", "source_language": "--from-language",
              "target_language": "--to-language",
-             "vocabulary": "--vocabulary", "skip_invalid": "--skip-invalid"}  # fmt: skip
+             "vocabulary": "--vocabulary", "skip_invalid": "--skip-invalid", "protect": "--protect"}  # fmt: skip
     for key, option in named.items():
         if others[key] and not pairs:
             raise UserError(f"{option} goes with --train, which names pairs of texts; for prepared data leave it out")
@@ -159,7 +169,7 @@ def _train(
     from regard.train.run import LOG
 
     out = _place(out)
-    config = _config(file, preset, assignments)
+    config = _config(file, preset, assignments, fine_tuning=start is not None)
     # When fine-tuning, only settings in the run file itself and in --set may differ from the model's.
     written = {} if file is None else sections(file).get("model", {})
     changes = {**written, **settings(assignments).get("model", {})}
@@ -168,15 +178,17 @@ def _train(
     return model, out / LOG
 
 
-def _config(file: Path | None, preset: str | None, assignments: list[str]) -> "Config":
+def _config(file: Path | None, preset: str | None, assignments: list[str], *, fine_tuning: bool) -> "Config":
     from regard.config.presets import preset as named
     from regard.config.presets import read, settings
     from regard.errors import UserError
 
-    if (file is None) == (preset is None):
+    if (file is None) == (preset is None) and (file is not None or not fine_tuning):
         raise UserError("name either a run file or a --preset, such as --preset tiny; or pairs of texts with --train")
     changes = settings(assignments)
-    return read(file, **changes) if file is not None else named(str(preset), **changes)
+    if file is None and preset is None:  # the model's settings change the model to start from, when that is read
+        changes.pop("model", None)
+    return read(file, **changes) if file is not None else named(preset or FINE_TUNING, **changes)
 
 
 def _report(model: Path, log: Path, *, as_json: bool) -> None:

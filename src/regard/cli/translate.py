@@ -32,7 +32,23 @@ def translate(
     out: Annotated[
         str | None, typer.Option(metavar="FILE", help="Where a file's translation goes, - for stdout; else beside it.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Translate text in another language, too; write over a file that is there.")
+    ] = False,
+    lines: Annotated[
+        bool, typer.Option("--lines", help="Read a file as lines of text, whatever its ending; print the translations.")
+    ] = False,
+    protect: Annotated[
+        bool | None,
+        typer.Option(
+            "--protect/--no-protect",
+            help="Keep addresses, paths, code, placeholders, numbers, emoji, unknown names. [default: on for a model "
+            "between natural languages]",
+        ),
+    ] = None,
+    localise_numbers: Annotated[
+        bool, typer.Option("--localise-numbers", help="Write 12,450.75 as the target language does: 12.450,75.")
+    ] = False,
     bilingual: Annotated[
         bool, typer.Option("--bilingual", help="Of .docx and .xlsx: put the translation beside its source.")
     ] = False,
@@ -51,6 +67,13 @@ def translate(
     penalty: Annotated[Literal["paper", "average"] | None, typer.Option(help="Kind of length penalty.")] = None,
     beta: Annotated[float | None, typer.Option(help="Weight of the coverage penalty; 0 is none.")] = None,
     extra_length: Annotated[int | None, typer.Option(help="Tokens an output may have more than its source.")] = None,
+    decoding: Annotated[
+        Literal["search", "blockwise", "mask-predict"] | None,
+        typer.Option(
+            help="How a text is written: blockwise is greedy with several tokens a step. [default: the model's]"
+        ),
+    ] = None,
+    iterations: Annotated[int | None, typer.Option(min=1, help="Of mask-predict: passes; 10 by default.")] = None,
     n_best: Annotated[
         int | None, typer.Option(min=1, help="Print so many translations of each line: id ||| text ||| score.")
     ] = None,
@@ -134,7 +157,9 @@ def translate(
     bulk = {"column": column, "workers": workers, "cores": cores, "json": as_json}
     lines_only = {"n-best": n_best, "alignment": alignment, "format": format_ != "text", "memory": memory}
     _check_cluster(cluster, bulk, {**lines_only, "bilingual": bilingual, "report": report})
-    document = None if cluster is not None else _document(text)
+    if lines and (text is None or cluster is not None or not Path(text).is_file()):
+        raise UserError("--lines is for a file that is read as lines; name one, or leave it out")
+    document = None if lines or cluster is not None else _document(text)
     if cluster is None:
         _check_output(document, out, format_, n_best, alignment=alignment)
     if document is None and (bilingual or report is not None):
@@ -146,6 +171,8 @@ def translate(
         beta=beta,
         extra_length=extra_length,
         n_best=n_best or 1,
+        decoding=decoding,
+        iterations=iterations,
         sampling=_sampling(sample, temperature, top_k, top_p, seed),
         banned=tuple(ban or ()),
         required=tuple(require or ()),
@@ -154,6 +181,9 @@ def translate(
         no_repeat=no_repeat,
         prefix=prefix,
         split=not no_split,
+        protect=protect,
+        localise_numbers=localise_numbers,
+        force=force,
         formality=formality,
         alignment=alignment,
         token_scores=format_ == "jsonl" or n_best is not None,
@@ -317,7 +347,9 @@ def _as_json(number: int, translation: "Translation") -> str:
     ]
     sentences = [_sentence(sentence) for sentence in translation.sentences]
     sure = {} if translation.confidence is None else {"confidence": translation.confidence}
-    report = {"id": number, "source": translation.source, **texts[0], **sure, "n_best": texts, "sentences": sentences}
+    other = {} if translation.language is None else {"language": translation.language.language, "kept": True}
+    report = {"id": number, "source": translation.source, **texts[0], **sure, **other, "n_best": texts}
+    report["sentences"] = sentences
     return json.dumps(report, ensure_ascii=False).translate(ESCAPED)
 
 
@@ -329,7 +361,9 @@ def _sentence(sentence: "Sentence") -> dict[str, Any]:
             "log_probability": output.hypothesis.log_probability,
             "tokens": output.tokens,
             "token_scores": output.hypothesis.token_scores,
+            **({"steps": output.hypothesis.steps} if output.hypothesis.steps else {}),
             **({} if output.alignment is None else {"alignment": output.alignment}),
+            **({"spans": [asdict(span) for span in output.spans]} if output.spans else {}),
         }
         for output in sentence.outputs
     ]
@@ -351,6 +385,7 @@ def _judged(sentence: "Sentence") -> dict[str, Any]:
         **({} if found is None else {"confidence": found}),
         **({"warnings": warnings} if warnings else {}),
         **({"kept": True} if sentence.kept else {}),
+        **({} if sentence.language is None else {"language": sentence.language.language}),
     }
 
 

@@ -1,9 +1,10 @@
 """Translate many files on a cluster, for `regard translate --cluster`."""
 
 import json
+import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
 from time import monotonic
@@ -35,7 +36,7 @@ def translate_cluster(
         raise UserError("--cluster translates files into a folder; name both, such as 'corpus/*.txt.zst' --out out/")
     from regard.bulk.run import translate_shards
 
-    with _shown() as observer:
+    with _stdout_for_results(), _shown() as observer:
         report = translate_shards(pattern, out, model=models, options=options, observer=observer, **settings)
     _print(report, out, as_json=as_json)
     if report.failed:
@@ -45,6 +46,20 @@ def translate_cluster(
             f"{report.failed} of {report.shards + report.failed} shards failed, the others are complete: "
             f"{named}{more}; mend them and run the same command again"
         )
+
+
+@contextmanager
+def _stdout_for_results() -> Iterator[None]:
+    """Send to standard error what Ray prints on standard output, Python's part of it and that of its C++ core."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def _print(report: "BulkReport", out: str, *, as_json: bool) -> None:

@@ -46,8 +46,9 @@ class PrepareConfig(Frozen):
 
     task: Task = "translation"
     """The task that the data is for. translation: pairs of sentences. parsing: each corpus is one file of trees; the
-    source is a sentence, the target its linearised tree. denoise: each corpus is one file of text; the source is a line
-    with spans left out, the target the spans (T5), to train a model that is then fine-tuned to translate."""
+    source is a sentence, the target its linearised tree. labels: pairs of a text and its label. denoise: each corpus is
+    one file of text; the source is a line with spans left out, the target the spans (T5), to train a model that is then
+    fine-tuned to translate."""
     tree_tags: Literal["kept", "one"] = "kept"
     """The form of a word in a linearised tree. kept: as its own part-of-speech tag. one: as one symbol for all
     words."""
@@ -73,6 +74,9 @@ class PrepareConfig(Frozen):
     """Unicode normalization form. NFKC also unifies compatibility characters, such as full-width letters."""
     tags: tuple[str, ...] = ()
     """Reserved tokens, such as <2de>, that text can't contain; the tags of the corpora are added to these."""
+    protect: bool = False
+    """Let reserved tokens stand for addresses, placeholders, paths and code that both sides of a pair have, so that the
+    model learns to copy them; pairs whose addresses or placeholders differ are left out."""
     speech_levels: bool = False
     """Tell the speech level of Korean targets from their endings (합니다, 해요, 해라), and say it in the tags of half
     of these pairs: <2ko:formal>, <2ko:polite> or <2ko:plain> for <2ko>. The model can then be asked for one."""

@@ -6,6 +6,10 @@ from pydantic import Field, model_validator
 
 from regard.config.checked import Frozen
 
+Decoding = Literal["search", "blockwise", "mask-predict"]
+"""How a text is written. search: token by token, by beam search or greedily. blockwise: as greedy search, several
+tokens a step (Stern et al., 2018). mask-predict: all tokens at once, in iterations (Ghazvininejad et al., 2019)."""
+
 
 class DecodeConfig(Frozen):
     """Settings of the search for a model's output (section 6.1). They are saved with the model as its defaults."""

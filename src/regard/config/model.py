@@ -11,160 +11,31 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, TypeAdapter, model_validator
 
-from regard.config.checked import Frozen, Rate
-
-Layers = Annotated[int, Field(ge=1, le=256)]
-Size = Annotated[int, Field(ge=1, le=16_384)]
-Vocabulary = Annotated[int, Field(ge=4, le=2**31 - 1)]
-Positions = Annotated[int, Field(ge=1, le=1 << 20)]
-
-
-class _Model(Frozen):
-    """The settings that every model has."""
-
-    architecture: str
-
-    vocabulary: Vocabulary = 37_000
-    """Number of tokens of the target language, or of both languages if they share a vocabulary. `regard train` sets it
-    from the data."""
-    source_vocabulary: Vocabulary | None = None
-    """Number of tokens of the source language if it has its own vocabulary."""
-
-    encoder_layers: Layers = 6
-    """Number of encoder layers (the paper's N)."""
-    decoder_layers: Layers = 6
-    """Number of decoder layers (the paper's N)."""
-    d_model: Size = 512
-    """Size of embeddings and of every layer's output (section 3.1)."""
-    dropout: Rate = 0.1
-    """Dropout rate on the output of every sub-layer and on the sum of embeddings and positions (section 5.4)."""
-
-    share_embeddings: bool = True
-    """Share one embedding matrix between source and target (section 3.4)."""
-    tie_projection: bool = True
-    """Use the target's embedding matrix as the projection before the softmax (section 3.4)."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _separate_embeddings(cls, values: Any) -> Any:
-        if isinstance(values, dict) and values.get("source_vocabulary") is not None:
-            return {"share_embeddings": False, **values}
-        return values
-
-    @model_validator(mode="after")
-    def _check_vocabularies(self) -> Self:
-        if self.share_embeddings and self.source_vocabulary is not None:
-            raise ValueError("two vocabularies can't share one embedding; leave out share_embeddings")
-        return self
-
-    @property
-    def position_limit(self) -> int | None:
-        """Return the most tokens that the model can read; None if there is no limit."""
-        return None
+from regard.config.later import (
+    DecoderOnlyConfig,
+    EncoderOnlyConfig,
+    LinformerConfig,
+    LongformerConfig,
+    MambaConfig,
+    MaskPredictConfig,
+    MixerConfig,
+    PerformerConfig,
+    StateSpaceConfig,
+)
+from regard.config.model_base import AnyModel, Layers, MayHaveExperts, Positions, TransformerSettings
 
 
-class _Mixture(_Model):
-    """The settings of models that may have a mixture of experts."""
-
-    experts: Annotated[int, Field(ge=0, le=65_536)] = 0
-    """Number of experts in each mixture (Shazeer et al., 2017); 0: no mixture. In a Transformer a mixture takes the
-    place of every feed-forward network."""
-    active_experts: Annotated[int, Field(ge=1, le=1024)] = 4
-    """Number of experts that a token uses (their k)."""
-
-    @model_validator(mode="after")
-    def _check_experts(self) -> Self:
-        if not self.experts and self.active_experts != type(self).model_fields["active_experts"].default:
-            raise ValueError("active_experts needs experts; set experts as well, or leave it out")
-        if self.experts and self.active_experts > self.experts:
-            raise ValueError(f"of {self.experts} experts a token can't use {self.active_experts}; lower active_experts")
-        return self
-
-
-class _Transformer(_Model):
-    """The settings of every Transformer, whichever layer mixes the positions of its encoder."""
-
-    architecture: Literal["transformer"] = "transformer"
-    """transformer: the paper. The baselines: recurrent: Sutskever et al., 2014; with attention, Bahdanau et al., 2015.
-    gnmt: Wu et al., 2016. deep-attention: Deep-Att (Zhou et al., 2016). convolutional: ConvS2S (Gehring et al., 2017).
-    dilated: ByteNet (Kalchbrenner et al., 2016). feedforward: no position sees another, which shows what context
-    contributes."""
-
-    d_ff: Annotated[int, Field(ge=1, le=1 << 20)] = 2048
-    """Inner size of the feed-forward network (section 3.3)."""
-    heads: Annotated[int, Field(ge=1, le=1024)] = 8
-    """Number of attention heads (the paper's h)."""
-    d_k: Size = 64
-    """Size of each head's queries and keys, whose products are divided by its square root (equation 1); d_model / heads
-    if not given."""
-    d_v: Size = 64
-    """Size of each head's values, and so of its output (section 3.2.2); d_model / heads if not given."""
-    attention_dropout: Rate = 0.0
-    """Dropout rate on the weights of every softmax attention. 0 in the paper's translation models; its parsers had some
-    (section 6.3). The encoder layers of a Performer or S4D have no such weights; there it applies to the decoder
-    only."""
-
-    positions: Literal["sinusoidal", "learned", "rotary", "relative", "none"] = "sinusoidal"
-    """sinusoidal: section 3.5. learned: Table 3 row E. rotary: Su et al., 2021, on the queries and keys of
-    self-attention. relative: Shaw et al., 2018, a learned key for each distance. none: no positions, which shows that
-    order is lost."""
-    max_length: Positions = 1024
-    """Number of learned positions, and of positions that Linformer can mix; the other kinds have no limit."""
-    relative_distance: Annotated[int, Field(ge=1, le=1 << 16)] = 16
-    """Distance beyond which all relative positions are the same (Shaw et al.'s k)."""
-
-    norm: Literal["post", "pre"] = "post"
-    """post: LayerNorm(x + Sublayer(x)), the paper. pre: x + Sublayer(LayerNorm(x)) and one more LayerNorm at the end of
-    each stack (Wang et al., 2019), easier to train when deep."""
-    activation: Literal["relu", "gelu", "silu"] = "relu"
-    """relu: equation 2. gelu: Hendrycks and Gimpel, 2016. silu: Ramachandran et al., 2017."""
-    score: Literal["scaled", "unscaled", "additive"] = "scaled"
-    """scaled: equation 1. unscaled: equation 1 without 1/sqrt(d_k) (section 3.2.1). additive: Bahdanau et al., 2015."""
-    next_word: bool = False
-    """Add the encoder's output for the next source word to the decoder's input: hard monotonic alignment (Aharoni and
-    Goldberg, 2017), for parsers, whose output has a symbol for each word of the source."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _divide_heads(cls, values: Any) -> Any:
-        if not isinstance(values, dict):
-            return values
-        d_model = values.get("d_model", cls.model_fields["d_model"].default)
-        heads = values.get("heads", cls.model_fields["heads"].default)
-        values = dict(values)
-        for size in ("d_k", "d_v"):
-            if values.get(size) is None:
-                if not isinstance(d_model, int) or not isinstance(heads, int) or heads < 1 or d_model % heads:
-                    raise ValueError(f"d_model {d_model} is not a multiple of heads {heads}; give {size} as well")
-                values[size] = d_model // heads
-        return values
-
-    @model_validator(mode="after")
-    def _check_rotary(self) -> Self:
-        if self.positions == "rotary" and self.d_k % 2:
-            raise ValueError(f"rotary positions turn pairs of dimensions, so d_k must be even, not {self.d_k}")
-        return self
-
-    @property
-    def position_limit(self) -> int | None:
-        return self.max_length if self.positions == "learned" else None
-
-    def _needs_scaled_scores(self, mixing: str, *without: str) -> None:
-        if self.score != "scaled":
-            raise ValueError(f"mixing by {mixing} needs scaled scores, not {self.score}")
-        if self.positions in without:
-            raise ValueError(f"mixing by {mixing} can't use {self.positions} positions; take sinusoidal ones")
-
-
-class TransformerConfig(_Transformer, _Mixture):
+class TransformerConfig(TransformerSettings, MayHaveExperts):
     """The Transformer. Sizes have the paper's symbols; each option names its source."""
 
     mixing: Literal["attention"] = "attention"
     """The mixing of positions in the encoder. attention: the paper's, in O(n²). longformer: a sliding window and global
     tokens (Beltagy et al., 2020). linformer: keys and values of low rank (Wang et al., 2020). performer: random
-    features (Choromanski et al., 2021). state-space: S4D (Gu et al., 2022). The decoder always has attention."""
+    features (Choromanski et al., 2021). state-space: S4D (Gu et al., 2022). mamba: selective state spaces (Gu and Dao,
+    2023). mixer: a network across positions (Tolstikhin et al., 2021). The decoder has attention, except with mamba."""
     neighbours: Annotated[int, Field(ge=0, le=1 << 20)] = 0
-    """Restrict self-attention to a neighbourhood of this size around each position (section 4); 0: unrestricted."""
+    """Restrict self-attention to a neighbourhood of this size around each position (section 4); 0: unrestricted. The
+    decoder then keeps the keys and values of half of it, however long the text."""
 
     @model_validator(mode="after")
     def _check_mixture(self) -> Self:
@@ -173,68 +44,7 @@ class TransformerConfig(_Transformer, _Mixture):
         return self
 
 
-class LongformerConfig(_Transformer):
-    """A Transformer with Longformer's attention in the encoder."""
-
-    mixing: Literal["longformer"] = "longformer"
-    window: Positions = 32
-    """Longformer: size of the neighbourhood that a position attends to."""
-    global_tokens: Annotated[int, Field(ge=0, le=1 << 16)] = 1
-    """Longformer: number of first positions that attend to all positions, and to which all positions attend."""
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        self._needs_scaled_scores("longformer", "relative")
-        return self
-
-
-class LinformerConfig(_Transformer):
-    """A Transformer with Linformer's attention in the encoder."""
-
-    mixing: Literal["linformer"] = "linformer"
-    rank: Annotated[int, Field(ge=1, le=1 << 16)] = 32
-    """Linformer's k: number of mixtures of keys and values, whatever the length of the source."""
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        self._needs_scaled_scores("linformer", "relative", "rotary")
-        if self.rank > self.max_length:
-            raise ValueError(f"a rank of {self.rank} is no less than full; max_length is {self.max_length}")
-        return self
-
-    @property
-    def position_limit(self) -> int | None:
-        return self.max_length
-
-
-class PerformerConfig(_Transformer):
-    """A Transformer with the Performer's attention in the encoder."""
-
-    mixing: Literal["performer"] = "performer"
-    features: Annotated[int, Field(ge=1, le=1 << 16)] = 128
-    """Performer's m: number of random features that approximate the softmax; the error falls as 1/sqrt(m)."""
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        self._needs_scaled_scores("performer", "relative")
-        return self
-
-
-class StateSpaceConfig(_Transformer):
-    """A Transformer with state-space layers in the encoder."""
-
-    mixing: Literal["state-space"] = "state-space"
-    state_size: Annotated[int, Field(ge=2, le=4096)] = 64
-    """S4D's N: number of states of each channel, in conjugate pairs."""
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if self.state_size % 2:
-            raise ValueError(f"states come in conjugate pairs, so state_size must be even, not {self.state_size}")
-        return self
-
-
-class RecurrentConfig(_Model):
+class RecurrentConfig(AnyModel):
     """A recurrent model: Sutskever et al., 2014; with attention, Bahdanau et al., 2015, or Luong et al., 2015."""
 
     architecture: Literal["recurrent"] = "recurrent"
@@ -251,7 +61,7 @@ class RecurrentConfig(_Model):
         return self
 
 
-class GnmtConfig(_Mixture):
+class GnmtConfig(MayHaveExperts):
     """GNMT (Wu et al., 2016): a deep LSTM whose attention is computed from the decoder's bottom layer.
 
     With experts it is the model of Shazeer et al., 2017: a mixture of experts after the encoder's second layer and
@@ -273,7 +83,7 @@ class GnmtConfig(_Mixture):
         return self
 
 
-class DeepAttentionConfig(_Model):
+class DeepAttentionConfig(AnyModel):
     """Deep-Att (Zhou et al., 2016): a deep LSTM with fast-forward connections."""
 
     architecture: Literal["deep-attention"] = "deep-attention"
@@ -283,7 +93,7 @@ class DeepAttentionConfig(_Model):
     """Number of decoder layers."""
 
 
-class ConvolutionalConfig(_Model):
+class ConvolutionalConfig(AnyModel):
     """ConvS2S (Gehring et al., 2017). By default its positions are learned, as in its paper."""
 
     architecture: Literal["convolutional"] = "convolutional"
@@ -299,7 +109,7 @@ class ConvolutionalConfig(_Model):
         return self.max_length if self.positions == "learned" else None
 
 
-class DilatedConfig(_Model):
+class DilatedConfig(AnyModel):
     """ByteNet (Kalchbrenner et al., 2016)."""
 
     architecture: Literal["dilated"] = "dilated"
@@ -310,7 +120,7 @@ class DilatedConfig(_Model):
     (ByteNet's r)."""
 
 
-class FeedForwardConfig(_Model):
+class FeedForwardConfig(AnyModel):
     """Feed-forward layers only: no position sees another, which shows what context contributes."""
 
     architecture: Literal["feedforward"] = "feedforward"
@@ -330,11 +140,22 @@ class FeedForwardConfig(_Model):
         return self.max_length if self.positions == "learned" else None
 
 
-AnyTransformerConfig = TransformerConfig | LongformerConfig | LinformerConfig | PerformerConfig | StateSpaceConfig
+AnyTransformerConfig = (
+    TransformerConfig
+    | LongformerConfig
+    | LinformerConfig
+    | PerformerConfig
+    | StateSpaceConfig
+    | MambaConfig
+    | MixerConfig
+    | MaskPredictConfig
+    | DecoderOnlyConfig
+    | EncoderOnlyConfig
+)
 EarlierConfig = (
     RecurrentConfig | GnmtConfig | DeepAttentionConfig | ConvolutionalConfig | DilatedConfig | FeedForwardConfig
 )
-MODEL_CONFIGS: dict[str, type[_Model]] = {
+MODEL_CONFIGS: dict[str, type[AnyModel]] = {
     "transformer": TransformerConfig,
     "longformer": LongformerConfig,
     "linformer": LinformerConfig,
@@ -346,6 +167,12 @@ MODEL_CONFIGS: dict[str, type[_Model]] = {
     "convolutional": ConvolutionalConfig,
     "dilated": DilatedConfig,
     "feedforward": FeedForwardConfig,
+    # What came after regard 0.1 is last: the first default of a setting is the one that 0.1 wrote into every model.
+    "mamba": MambaConfig,
+    "mixer": MixerConfig,
+    "mask-predict": MaskPredictConfig,
+    "decoder-only": DecoderOnlyConfig,
+    "encoder-only": EncoderOnlyConfig,
 }
 
 
@@ -385,6 +212,11 @@ ModelConfig = Annotated[
     | Annotated[LinformerConfig, Tag("<linformer>")]
     | Annotated[PerformerConfig, Tag("<performer>")]
     | Annotated[StateSpaceConfig, Tag("<state-space>")]
+    | Annotated[MambaConfig, Tag("<mamba>")]
+    | Annotated[MixerConfig, Tag("<mixer>")]
+    | Annotated[MaskPredictConfig, Tag("<mask-predict>")]
+    | Annotated[DecoderOnlyConfig, Tag("<decoder-only>")]
+    | Annotated[EncoderOnlyConfig, Tag("<encoder-only>")]
     | Annotated[RecurrentConfig, Tag("<recurrent>")]
     | Annotated[GnmtConfig, Tag("<gnmt>")]
     | Annotated[DeepAttentionConfig, Tag("<deep-attention>")]

@@ -46,9 +46,18 @@ def prepare(
     if config.grow is not None and config.subwords_from is not None:
         train, valid = (_into_new_language(corpora, config) for corpora in (train, valid))
     replace = _may_replace(out := out.resolve(), force)
+    if config.protect and (
+        config.task != "translation" or config.vocabulary_kind == "words" or config.grow is not None
+    ):
+        raise UserError("protected text needs a new vocabulary of subwords and pairs of sentences; leave out --protect")
     config = _with_tags(_denoising(config) if config.task == "denoise" else config, [*train, *valid])
     if config.subwords_from is not None:  # so that an error is reported before the work begins
         source, _ = take(Path(config.subwords_from), config)
+        if config.protect and not source.reserved:
+            raise UserError(
+                f"{config.subwords_from}: its subwords have no tokens for protected text; leave out --protect"
+            )
+        config = config.model_copy(update={"protect": bool(source.reserved) and config.task == "translation"})
         for tag in config.tags if config.grow is None else ():
             source.tag(tag)
     elif config.grow is not None:
@@ -113,7 +122,16 @@ def _make(
     config = config.model_copy(update={"shared": subwords[0] is subwords[1]})
     watch.begin("encoding")
     factors = None if config.temperature is None else tempered(texts.train, config.temperature)
-    second = SecondPass(texts, subwords, folder, workers, watch.progress, factors, speech_levels=config.speech_levels)
+    second = SecondPass(
+        texts,
+        subwords,
+        folder,
+        workers,
+        watch.progress,
+        factors,
+        speech_levels=config.speech_levels,
+        protect=config.protect,
+    )
     train_splits = [second.encode(f"train-{number}", [text]) for number, text in enumerate(texts.train)]
     valid_split = second.encode("valid", texts.valid) if texts.valid else None
     report = PrepareReport(

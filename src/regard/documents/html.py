@@ -1,18 +1,21 @@
 """Reader and writer of web pages. Every tag keeps its bytes and its order; a sentence with tags in it is one text.
 
-Not translated: comments, scripts, styles, code, attributes, alternative texts of images among them, and what the page
-itself exempts by translate="no" or class="notranslate". Nothing is rejected: invalid HTML stays unchanged.
+Attributes that a reader sees are translated: alternative texts, titles, hints, labels, descriptions. Not translated:
+comments, scripts, styles, code, other attributes, and what the page itself exempts by translate="no" or
+class="notranslate". Nothing is rejected: invalid HTML stays unchanged.
 """
 
 import html
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from regard.documents.html_attributes import Attribute, quoted, seen_attributes
 from regard.documents.language import right_to_left
-from regard.documents.segment import Item, Piece, divided
+from regard.documents.placement import Mark
+from regard.documents.segment import Item, Piece, Segment, divided
 
 INLINE = frozenset(
     """
@@ -73,25 +76,93 @@ def pieces(
     kept: Collection[str] = (),
     inside: Collection[str] = (),
     xml: bool = False,
+    attributes: bool = True,
 ) -> list[Piece]:
     """Split a page into pieces; with a language, set <html lang> and, if it is written from right to left, dir.
 
     `xml`: it is XHTML, in which <x/> has no content, whatever the element.
 
     Custom elements: those in `kept` stay unchanged, and neither they nor those of `inside` divide a sentence.
+    `attributes`: translate those that a reader sees.
     """
     found: list[Piece] = []
     items: list[Item] = []
+
+    def sentence() -> list[Piece]:
+        made = list(divided(items, escape))
+        return [one for piece in made for one in _with_attributes(piece, xml)] if attributes else made
+
     for item in _items(_tokens(page, xml), language, frozenset(kept), INLINE.union(kept, inside)):
         if isinstance(item, Item) and not (items and _apart(items[-1], item)):
             items.append(item)
         elif isinstance(item, Item):
-            found += divided(items, escape)
+            found += sentence()
             items = [item]
         else:
-            found += [*divided(items, escape), item]
+            found += [*sentence(), *(_with_attributes(item, xml) if attributes else [item])]
             items = []
-    return [*found, *divided(items, escape)]
+    return [*found, *sentence()]
+
+
+def _tag_pieces(raw: str) -> Iterator[Piece]:
+    """Yield a tag between texts, with its attributes that a reader sees as texts of their own."""
+    at = 0
+    for attribute in _seen(raw):
+        yield raw[at : attribute.start]
+        yield Segment(attribute.text, raw[attribute.start : attribute.end], (), _quoted)
+        at = attribute.end
+    yield raw[at:]
+
+
+def _with_attributes(piece: Piece, xml: bool) -> Iterator[Piece]:
+    """Yield a piece, with the attributes of its tags as texts of their own.
+
+    Those of tags inside a sentence come before it, write nothing, and are put into the tags when it is written.
+    """
+    if isinstance(piece, str):
+        if "=" not in piece:
+            yield piece
+            return
+        for token, translated in _exempted(_tokens(piece, xml), frozenset()):
+            yield from _tag_pieces(token.raw) if translated and token.kind == "open" else [token.raw]
+        return
+    changed: dict[tuple[str, Attribute], str] = {}
+    for raw in dict.fromkeys(mark.raw for mark in piece.marks if mark.kind in ("open", "point")):
+        for attribute in _seen(raw):
+            yield Segment(attribute.text, "", (), _quoted, finished=_into(changed, raw, attribute))
+    yield replace(piece, finished=lambda text: _replaced(text, changed))
+
+
+def _into(changed: dict[tuple[str, Attribute], str], raw: str, attribute: Attribute) -> Callable[[str], str]:
+    """Return a function that notes a translated attribute, and writes nothing; an empty one is as in the source."""
+
+    def note(value: str) -> str:
+        changed[raw, attribute] = value or raw[attribute.start : attribute.end]
+        return ""
+
+    return note
+
+
+def _replaced(text: str, changed: dict[tuple[str, Attribute], str]) -> str:
+    """Return a text with translated attributes in its tags."""
+    tags: dict[str, str] = {}
+    for (raw, attribute), value in reversed(changed.items()):  # from the end, so that offsets stay
+        tag = tags.get(raw, raw)
+        tags[raw] = tag[: attribute.start] + value + tag[attribute.end :]
+    for raw, tag in tags.items():
+        text = text.replace(raw, tag)
+    return text
+
+
+def _seen(raw: str) -> list[Attribute]:
+    found = _TOKEN.fullmatch(raw)
+    if found is None or not found["name"] or found["close"]:
+        return []
+    return list(seen_attributes(found["name"].lower(), raw, found.start("attributes")))
+
+
+def _quoted(parts: Sequence[str | Mark]) -> str:
+    return quoted("".join(part for part in parts if isinstance(part, str)))
 
 
 def _apart(one: Item, other: Item) -> bool:

@@ -45,6 +45,8 @@ class Segment:
     marks: tuple[Mark, ...]
     written: Callable[[Sequence[str | Mark]], str]
     """A function that encodes texts with marks between them in the format."""
+    finished: Callable[[str], str] = str
+    """A function of the text in the file, translated or not: it puts translated attributes into tags."""
 
     @property
     def aligned(self) -> bool:
@@ -225,14 +227,14 @@ def _rewritten(segment: Segment, translated: Translated) -> str:
     _checkpoint.get()()
     text = _cleaned(translated.text)
     if text in ("", segment.text):
-        return segment.original
+        return segment.finished(segment.original)
     marks: Sequence[Mark] = segment.marks
     if formatting_lost(segment, translated):
         marks = [mark for mark in marks if not mark.optional]
-    return segment.written(_with_marks(segment.text, marks, text, translated.pairs))
+    return segment.finished(segment.written(with_marks(segment.text, marks, text, translated.pairs)))
 
 
-def _with_marks(source: str, marks: Sequence[Mark], text: str, pairs: Pairs | None) -> list[str | Mark]:
+def with_marks(source: str, marks: Sequence[Mark], text: str, pairs: Pairs | None) -> list[str | Mark]:
     """Return a translation and its marks in order, with a space beside a word where the source has one."""
     begin, end = len(text) - len(text.lstrip()), len(text.rstrip())
     parts: list[str | Mark] = []

@@ -64,6 +64,7 @@ INSTEAD = {  # unsupported formats, with what to do instead
     ".numbers": "export it as .xlsx first",
     ".csv": "open it in a spreadsheet and save it as .xlsx, or send its lines through a pipe",
 }
+_FORMATS = f"Formats: {' '.join(READERS)}; --lines reads any text file as lines"
 BILINGUAL: dict[str, Reader] = {".docx": bilingual.document, ".xlsx": bilingual.workbook}
 
 
@@ -147,9 +148,9 @@ def open_document(
     """Read a file by its suffix. `bilingual`: the translation will be beside its source."""
     suffix = PurePath(name).suffix.lower()
     if suffix in INSTEAD:
-        raise UserError(f"{name}: {suffix} can't be translated; {INSTEAD[suffix]}")
+        raise UserError(f"{name}: {suffix} can't be translated; {INSTEAD[suffix]}. {_FORMATS}")
     if suffix not in READERS:
-        raise UserError(f"{name}: not a format that can be translated; those are {', '.join(READERS)}")
+        raise UserError(f"{name}: not a format that can be translated. {_FORMATS}")
     if bilingual and suffix not in BILINGUAL:
         raise UserError(f"{name}: --bilingual is for {' and '.join(BILINGUAL)}; leave it out")
     if len(content) > LARGEST:

@@ -77,7 +77,8 @@ class CTranslate2Engine:
     ) -> list[list[Hypothesis]]:
         own = (request.terms, request.prefixes)
         rules = (request.banned, request.required, request.no_repeat, request.prefix, request.trees, *own)
-        if request.sampling is not None or request.decode.beta or any(rules):
+        by_reference = request.sampling is not None or request.decoding != "search" or request.decode.beta
+        if by_reference or any(rules):
             return self._refer(sources, request, progress)
         longest = max(map(len, sources), default=0)
         if self.reference is None and longest >= self.positions:

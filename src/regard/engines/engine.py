@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from regard.config.decode import DecodeConfig
+from regard.config.decode import DecodeConfig, Decoding
 from regard.search.hypothesis import Alternatives, Hypothesis, Sequences
 
 if TYPE_CHECKING:  # these need torch, which not every engine needs
@@ -29,6 +29,10 @@ class Request:
     decode: DecodeConfig
     n_best: int = 1
     """Number of hypotheses to return for each source."""
+    decoding: Decoding = "search"
+    """How the outputs are written; what is not `search` is for the reference engine."""
+    iterations: int = 10
+    """Of mask-predict: number of passes."""
     sampling: "Sampling | None" = None
     """Draw n_best outputs instead of searching for the best."""
     banned: "Banned | None" = None

@@ -14,9 +14,11 @@ from regard.config.special_tokens import EOS, PAD
 from regard.engines.engine import BATCH_TOKENS, LEAST_TOKENS, Progress, Request, batches, quiet
 from regard.model.seq2seq import Seq2Seq
 from regard.search.beam import beam_search
+from regard.search.blockwise import blockwise_search
 from regard.search.constraints import Constraints
 from regard.search.greedy import greedy_search
 from regard.search.hypothesis import Hypothesis
+from regard.search.mask_predict import mask_predict
 from regard.search.required import required_search
 from regard.search.sampling import sample
 from regard.search.tree_rule import TreeRule
@@ -84,6 +86,15 @@ class TorchEngine:
                 longest=longest,
                 partial=bool(request.terms),
             )
+        if request.decoding == "mask-predict":
+            return mask_predict(
+                self.model, source_BS, config, request.iterations, n_best=request.n_best, longest=longest
+            )
+        if request.decoding == "blockwise":
+            found = blockwise_search(
+                self.model, source_BS, config, constraints=rules, longest=longest, scored=request.token_scores
+            )
+            return [[one] for one in found]
         if config.beam == 1:
             found = greedy_search(
                 self.model, source_BS, config, constraints=rules, longest=longest, scored=request.token_scores

@@ -110,7 +110,7 @@ def _kept(content: bytes, numbers: Mapping[str, int], config: Mapping[str, Any])
     names = subwords.pieces(range(subwords.size))
     if ids != [PAD, BOS, EOS] or {language_code(name): number for number, name in enumerate(names)} != numbers:
         return None
-    return Vocabulary(names, len(subwords.tags), list(range(subwords.size)), [])
+    return Vocabulary(names, len(subwords.tags) + len(subwords.reserved), list(range(subwords.size)), [])
 
 
 def _renumbered(

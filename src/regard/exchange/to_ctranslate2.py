@@ -15,7 +15,7 @@ import numpy as np
 from regard.config.model import ModelConfig, TransformerConfig
 from regard.config.special_tokens import BOS, EOS, UNK
 from regard.errors import UserError
-from regard.exchange.kinds import check_subwords, other_kind
+from regard.exchange.kinds import PROPOSALS, check_subwords, other_kind
 from regard.exchange.library import attention_spec, common_spec, ctranslate2, transformer_spec
 from regard.files import new_directory, read_json, read_manifest, read_text, write_bytes, write_json
 from regard.model.sinusoids import TABLE, sinusoid_table
@@ -143,7 +143,7 @@ class _Taken:
     """Weights, each to be taken once by name and shape."""
 
     def __init__(self, weights: Mapping[str, Array]) -> None:
-        self.left = dict(weights)
+        self.left = {name: weight for name, weight in weights.items() if not name.startswith(PROPOSALS)}
 
     def __contains__(self, name: str) -> bool:
         return name in self.left

@@ -19,12 +19,13 @@ import torch
 from torch import Tensor, nn
 
 from regard import __version__
-from regard.config.model import AnyTransformerConfig, ModelConfig, StateSpaceConfig, TransformerConfig
+from regard.config.later import MambaConfig, StateSpaceConfig
+from regard.config.model import AnyTransformerConfig, ModelConfig, TransformerConfig
 from regard.config.special_tokens import BOS, EOS, PAD, UNK
 from regard.errors import UserError
 from regard.exchange.kinds import check_subwords, other_kind
 from regard.files import new_directory, read_text, write_bytes, write_json
-from regard.model.cache import Joined, KeyValue
+from regard.model.cache import Cache, Joined, KeyValue
 from regard.model.sinusoids import TABLE
 from regard.model.transformer import Transformer, TransformerState
 from regard.saved.folder import LoadedModel, load_model
@@ -110,7 +111,9 @@ def export_onnx(model_folder: Path, out: Path) -> None:
 
 def graphless(config: ModelConfig) -> str | None:
     """Return why a model can't be exported as graphs, or None if it can."""
-    if not isinstance(config, AnyTransformerConfig) or isinstance(config, StateSpaceConfig):
+    if not isinstance(config, AnyTransformerConfig) or isinstance(config, StateSpaceConfig | MambaConfig):
+        return other_kind(config)
+    if config.architecture != "transformer":
         return other_kind(config)
     if config.next_word:
         return "its decoder is shown the next word"
@@ -150,7 +153,7 @@ class _Step(nn.Module):
         pasts = tuple(map(Joined.of, _layers(past_key_LBHPK, past_value_LBHPV)))
         state = TransformerState(pasts, tuple(_layers(memory_key_LBHSK, memory_value_LBHSV)), mask_BS)
         decoded = self.model._decode(tokens_BT, state, weights=True)
-        caches = [cache.content for cache in decoded.state.caches]
+        caches = [cache.content for cache in decoded.state.caches if isinstance(cache, Cache)]
         return self.model.logits(decoded.features_RTD), *_stacked(caches)
 
 

@@ -60,7 +60,8 @@ def look(translator: Translator, text: str, options: Options = DEFAULTS) -> Look
     """Translate a text and record the internals of each sentence."""
     if options.sampling is not None or options.required:
         raise UserError("what is shown is a beam search, without sampling and required words; leave them out")
-    translation = translator.window([text], replace(options, alignment=True))[0]
+    alone = replace(options, alignment=True, protect=False, force=True)  # what the model itself reads and writes
+    translation = translator.window([text], alone)[0]
     sentences = [sentence for sentence in translation.sentences if sentence.outputs]
     if len(sentences) > MOST_SENTENCES:
         raise UserError(f"{len(sentences)} sentences are too many to look at; give {MOST_SENTENCES} at most")
@@ -83,6 +84,7 @@ def _sentence(sight: Sight) -> dict[str, Any]:
         "greedy": _output(sight.greedy),
         "branches": [_rounded(step) for step in steps],
         "probable": [[[token, round(value, 5)] for token, value in row] for row in sight.probable],
+        **({"steps": sight.steps} if sight.steps else {}),
         "positions": None if sight.positions_PD is None else packed(sight.positions_PD, -1.0, 1.0),
         "active": None if sight.active_LS is None else packed(sight.active_LS),
     }

@@ -25,6 +25,7 @@ from regard.search.beam import beam_search
 from regard.search.constraints import Constraints
 from regard.search.greedy import greedy_search
 from regard.search.hypothesis import Hypothesis
+from regard.search.mask_predict import mask_predict
 from regard.text.normalise import normalise
 from regard.text.subwords import Subwords
 from regard.translate.confidence import BLOCKED, repeats
@@ -74,6 +75,8 @@ class Sight:
     """For each target position the most probable tokens, with their probabilities."""
     positions_PD: Tensor | None
     """The sinusoids added to the first positions (section 3.5); None if the model has other positions."""
+    steps: tuple[int, ...]
+    """For each target token, EOS last, the step that wrote it; empty if that is one token a step."""
     active_LS: Tensor | None
     """The share of a feed-forward network's inner units that are above 0 (section 3.3), for every encoder layer and
     source token; None if the model has no such units."""
@@ -112,6 +115,7 @@ def see(translator: Translator, sentence: Sentence, tag: Sequence[int], request:
         branch_tokens=tuple(translator.target_subwords.pieces([branch.token for branch in tree.branches])),
         probable=_probable(model, source_BS, target_BT, translator.target_subwords),
         positions_PD=_positions(translator, max(source_BS.shape[1], target_BT.shape[1])),
+        steps=chosen.hypothesis.steps,
         active_LS=_active(model, source_BS),
     )
 
@@ -124,7 +128,12 @@ def _searched(
     A translation that repeats itself is searched again with repetition blocked, as the translator does.
     """
     tree, n_best, greedy = _search(translator, source, request)
-    if not request.no_repeat and repeats(n_best[0].tokens) and not repeats(source):
+    if (
+        request.decoding != "mask-predict"
+        and not request.no_repeat
+        and repeats(n_best[0].tokens)
+        and not repeats(source)
+    ):
         return _search(translator, source, replace(request, no_repeat=BLOCKED))
     return tree, n_best, greedy
 
@@ -133,6 +142,13 @@ def _search(
     translator: Translator, source: Sequence[int], request: Request
 ) -> tuple[SearchTree, list[Hypothesis], Hypothesis]:
     source_BS = padded([source], next(translator.model.parameters()).device)
+    if request.decoding == "mask-predict":  # there is no tree of prefixes
+        (found,) = mask_predict(
+            translator.model, source_BS, request.decode, request.iterations, n_best=request.decode.beam,
+            longest=reach(translator.saved),
+        )  # fmt: skip
+        (once,) = mask_predict(translator.model, source_BS, request.decode, 1, longest=reach(translator.saved))
+        return SearchTree(request.decode), found, once[0]
     rules = Constraints(request.banned, request.no_repeat, (request.prefix,) if request.prefix else ())
     tree, longest = SearchTree(request.decode), reach(translator.saved)
     (n_best,) = beam_search(

@@ -75,6 +75,11 @@ class Cache:
         value_BHRV = self.room.value_BHRV.index_select(0, rows)
         return type(self)(_Room(key_BHRK, value_BHRV, self.length), self.length)
 
+    def first(self, length: int) -> Self:
+        """Return the cache of the first `length` positions; appending to it copies, since this one has filled more."""
+        assert 0 <= length <= self.length
+        return type(self)(self.room, length)
+
 
 @dataclass(frozen=True)
 class Joined(Cache):
@@ -98,6 +103,35 @@ class Joined(Cache):
 
     def select(self, rows: Tensor) -> Self:
         return self if self.pair is None else type(self).of(self.pair.select(rows))
+
+
+@dataclass(frozen=True)
+class Recent(Cache):
+    """A cache of the last positions alone, for attention that is restricted to neighbours: O(1) a step."""
+
+    keep: int = 0
+    """Number of positions before the next one that it can attend to."""
+    pair: KeyValue | None = None
+
+    def append(self, new: KeyValue) -> Self:
+        length = self.length + new.key_BHSK.shape[2]
+        if self.pair is None:
+            return type(self)(None, length, self.keep, new)
+        first = max(0, self.pair.key_BHSK.shape[2] - self.keep)
+        old = (part[:, :, first:] for part in self.pair)
+        joined = KeyValue(*(torch.cat(both, dim=2) for both in zip(old, new, strict=True)))
+        return type(self)(None, length, self.keep, joined)
+
+    @property
+    def content(self) -> KeyValue:
+        assert self.pair is not None, "an empty cache has no content"
+        return self.pair
+
+    def select(self, rows: Tensor) -> Self:
+        return self if self.pair is None else type(self)(None, self.length, self.keep, self.pair.select(rows))
+
+    def first(self, length: int) -> Self:
+        raise NotImplementedError("what has left the neighbourhood can't be taken back")
 
 
 def sources_of(source_R: Tensor) -> tuple[Tensor, int]:

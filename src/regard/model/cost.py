@@ -7,6 +7,16 @@ from typing import Any
 
 import torch
 
+from regard.config.later import (
+    DecoderOnlyConfig,
+    EncoderOnlyConfig,
+    LinformerConfig,
+    LongformerConfig,
+    MambaConfig,
+    MixerConfig,
+    PerformerConfig,
+    StateSpaceConfig,
+)
 from regard.config.model import (
     AnyTransformerConfig,
     ConvolutionalConfig,
@@ -15,12 +25,8 @@ from regard.config.model import (
     EarlierConfig,
     FeedForwardConfig,
     GnmtConfig,
-    LinformerConfig,
-    LongformerConfig,
     ModelConfig,
-    PerformerConfig,
     RecurrentConfig,
-    StateSpaceConfig,
     TransformerConfig,
 )
 from regard.model.build import build
@@ -55,7 +61,7 @@ def cost(config: ModelConfig, source_tokens: int = 25, target_tokens: int = 25) 
         model = build(config)
     parts: Counter[str] = Counter()
     for name, parameter in model.named_parameters():
-        if not parameter.requires_grad:  # the flags of word tokens are known, not learned
+        if name.startswith("next_word."):  # the flags of word tokens are known, not learned
             continue
         parts[_part(name, config)] += parameter.numel()
     total = sum(parts.values())
@@ -107,12 +113,17 @@ def forward_flops(config: ModelConfig, S: int, T: int) -> int:
             return experts_flops(config, n)
         return 4 * n * d * config.d_ff
 
+    if isinstance(config, DecoderOnlyConfig):
+        return config.decoder_layers * (self_attend(S + T) + feed_forward(S + T)) + projection
+    if isinstance(config, EncoderOnlyConfig):  # a label for each text, or a token at each of its positions
+        projection = 2 * (1 if config.learns == "labels" else S) * d * config.vocabulary
     encoder = config.encoder_layers * ((mixing_flops(config, S) or self_attend(S)) + feed_forward(S))
-    decoder = config.decoder_layers * (self_attend(T) + attend(T, S, S) + feed_forward(T))
+    of_target = mamba_flops(config, T, directions=1) if isinstance(config, MambaConfig) else self_attend(T)
+    decoder = config.decoder_layers * (of_target + attend(T, S, S) + feed_forward(T))
     return encoder + decoder + projection
 
 
-def mixing_flops(config: AnyTransformerConfig, n: int) -> int:
+def mixing_flops(config: AnyTransformerConfig, n: int) -> int:  # noqa: PLR0911  # a line for each kind
     """Return the operations of the layer that mixes n positions in the encoder; 0 if that is the paper's attention.
 
     A Fourier transform of m real numbers counts as 2.5·m·log2(m), as is the custom; a state-space layer needs three of
@@ -134,8 +145,24 @@ def mixing_flops(config: AnyTransformerConfig, n: int) -> int:
             kernels = 4 * d * config.state_size * (math.isqrt(n - 1) + 1) ** 2
             transforms = round(3 * d * 2.5 * 2 * n * math.log2(2 * n))
             return kernels + transforms + 4 * n * d * d
-        case TransformerConfig():
+        case MambaConfig():
+            return mamba_flops(config, n, directions=2)
+        case MixerConfig():
+            return 4 * n * config.token_units * d
+        case _:
             return 0
+
+
+def mamba_flops(config: MambaConfig, n: int, directions: int) -> int:
+    """Return the operations of a Mamba layer: linear maps, and in each direction convolution, selection and scan.
+
+    A state takes 6 operations a step: two for its decay and input, two for the sums, and two for the output.
+    """
+    d, inner = config.d_model, config.expand * config.d_model
+    rank = -(-d // 16)
+    selection = 2 * inner * (rank + 2 * config.state_size) + 2 * rank * inner
+    system = 2 * config.kernel * inner + selection + 6 * inner * config.state_size
+    return n * (6 * d * inner + directions * system)
 
 
 def experts_flops(config: TransformerConfig | GnmtConfig, n: int) -> int:

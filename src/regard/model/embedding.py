@@ -13,6 +13,7 @@ from regard.config.model import ModelConfig
 from regard.model.attention import MultiHeadAttention
 from regard.model.kernels.dropout import Dropout
 from regard.model.later.longformer import Longformer
+from regard.model.later.mamba import Mamba
 from regard.model.later.state_space import StateSpace
 from regard.model.layers import FeedForward
 from regard.model.positions import LearnedPositions, Sinusoids
@@ -99,7 +100,7 @@ def initialise(module: nn.Module) -> None:
     if isinstance(module, Longformer) and module.global_tokens:
         _draw(2**-0.5, module.global_query, module.global_key)
         _draw(SMALL, module.global_value)
-    if isinstance(module, StateSpace):
+    if isinstance(module, StateSpace | Mamba):
         _draw(SMALL, module.output)
     if isinstance(module, FeedForward):
         _draw(SMALL, module.inner, module.outer)

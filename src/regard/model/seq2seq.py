@@ -5,7 +5,7 @@ Shapes: B sentences, S source positions, T target positions, D = d_model, V voca
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Protocol, Self, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -43,6 +43,20 @@ class Attentions:
         return self.cross[max(0, len(self.cross) - 2) if layer is None else layer].mean(1)
 
 
+@dataclass(frozen=True)
+class Lesson:
+    """What training compares: features, and the token that is expected at each."""
+
+    features: Tensor
+    """(…, D)."""
+    expected: Tensor
+    """(…); PAD where no token is expected."""
+    penalty: Tensor | None = None
+    """What training adds to the loss of each token; see `features_and_penalty`."""
+    share: float = 1.0
+    """Factor of the loss, for a model whose heads expect a token each at the same position."""
+
+
 def total(*penalties: Tensor | None) -> Tensor | None:
     """Return the sum of those penalties that are not None; None if all are."""
     there = [penalty for penalty in penalties if penalty is not None]
@@ -58,6 +72,13 @@ class DecoderState(Protocol):
 
     def select(self, rows: Tensor) -> Self:
         """Return the state of these rows: repeated for beams, reordered, or without finished rows."""
+
+
+class RevocableState(DecoderState, Protocol):
+    """A state whose last positions can be taken back."""
+
+    def first(self, length: int) -> Self:
+        """Return the state after the first `length` positions."""
 
 
 class Layer(nn.Module):
@@ -87,6 +108,11 @@ class Seq2Seq(nn.Module):
         The penalty is a differentiable number; None if the model has none or is not in training.
         """
         return self.features(source_BS, target_BT), None
+
+    def lesson(self, source_BS: Tensor, target_BT: Tensor) -> Lesson:
+        """Return what training compares, given whole targets, BOS and EOS included: each token from those before it."""
+        features_BTD, penalty = self.features_and_penalty(source_BS, target_BT[:, :-1])
+        return Lesson(features_BTD, target_BT[:, 1:], penalty)
 
     @property
     @abstractmethod
@@ -120,3 +146,14 @@ class Seq2Seq(nn.Module):
     @abstractmethod
     def attentions(self, source_BS: Tensor, target_BT: Tensor) -> Attentions:
         """Return all attention weights of one pass."""
+
+
+@runtime_checkable
+class BlockProposer(Protocol):
+    """A model whose heads propose the tokens after the next one, for blockwise decoding (Stern et al., 2018)."""
+
+    def decoded(self, tokens_BT: Tensor, state: DecoderState) -> tuple[Tensor, RevocableState]:
+        """Return the features of T further positions and the new state: `advance` before its logits."""
+
+    def proposed(self, features_BD: Tensor, next_B: Tensor) -> Tensor:
+        """Return the tokens that the heads propose after `next_B`, the token chosen at these features: B, K."""

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from regard.config.model import AnyTransformerConfig
 from regard.model.cache import Cache, Joined, KeyValue, sources_of
 from regard.model.embedding import Embedded, initialise
-from regard.model.layers import DecoderLayer, EncoderLayer
+from regard.model.layers import DecoderLayer, EncoderLayer, LayerCache, decoder_layer, empty_cache
 from regard.model.masks import not_padding
 from regard.model.seq2seq import Attentions, DecoderState, Memory, total
 
@@ -27,7 +27,7 @@ class TransformerState:
     reordering beams copies only the keys and values of the target.
     """
 
-    caches: tuple[Cache, ...]
+    caches: tuple[LayerCache, ...]
     memories: tuple[KeyValue, ...]
     mask_BS: Tensor | None
     """None if no source is padded, as with a single sentence."""
@@ -37,6 +37,12 @@ class TransformerState:
     @property
     def length(self) -> int:
         return self.caches[0].length
+
+    def first(self, length: int) -> Self:
+        """Return the state after the first `length` target positions."""
+        caches = tuple(cache.first(length) for cache in self.caches if isinstance(cache, Cache))
+        assert len(caches) == len(self.caches), "a state that holds no positions can't give one back"
+        return replace(self, caches=caches)
 
     def select(self, rows: Tensor) -> Self:
         sources, beams = sources_of(rows // self.beams)
@@ -65,17 +71,16 @@ class Transformer(Embedded):
     Every other option is a stated departure from the paper.
     """
 
-    empty_cache: Cache = Cache()
-    """The initial cache for decoding step by step."""
-
     def __init__(self, config: AnyTransformerConfig) -> None:
         super().__init__(config, positions=config.positions)
         self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
-        self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
+        self.decoder = nn.ModuleList(decoder_layer(config) for _ in range(config.decoder_layers))
         pre = config.norm == "pre"
         self.encoder_norm = nn.LayerNorm(config.d_model) if pre else nn.Identity()
         self.decoder_norm = nn.LayerNorm(config.d_model) if pre else nn.Identity()
         self.apply(initialise)
+        self.empty_cache = empty_cache(config)
+        """The initial cache for decoding step by step."""
 
     def encode(self, source_BS: Tensor) -> Memory:
         return self._encode(source_BS, weights=False)[0]
@@ -100,7 +105,7 @@ class Transformer(Embedded):
     def attentions(self, source_BS: Tensor, target_BT: Tensor) -> Attentions:
         memory, encoder = self._encode(source_BS, weights=True)
         decoder, cross = zip(*self._decode(target_BT, self._one_pass(memory), weights=True).weights, strict=True)
-        return Attentions(tuple(encoder), decoder, cross)
+        return Attentions(tuple(encoder), tuple(own for own in decoder if own is not None), cross)
 
     def _encode(self, source_BS: Tensor, *, weights: bool) -> tuple[Memory, list[Tensor]]:
         """Return the encoder's output and, if `weights`, the attention weights of each layer."""
@@ -114,7 +119,7 @@ class Transformer(Embedded):
                 recorded.append(weights_BHSS)
         return Memory(self.encoder_norm(x_BSD), mask_BS, penalty=penalty), recorded
 
-    def _state(self, empty: Cache, memory: Memory, mask_BS: Tensor | None) -> TransformerState:
+    def _state(self, empty: LayerCache, memory: Memory, mask_BS: Tensor | None) -> TransformerState:
         memories = self._memories(memory)
         return TransformerState((empty,) * len(memories), memories, mask_BS)
 
@@ -125,7 +130,8 @@ class Transformer(Embedded):
 
     def _one_pass(self, memory: Memory) -> TransformerState:
         """Return the initial state for a target that is read in one pass, possibly with a gradient."""
-        return self._state(Joined(), memory, memory.mask_BS)
+        empty = Joined() if isinstance(self.empty_cache, Cache) else self.empty_cache
+        return self._state(empty, memory, memory.mask_BS)
 
     def _decoder_input(self, target_RT: Tensor, state: TransformerState) -> tuple[Tensor, TransformerState]:
         """Return the first decoder layer's input at T further positions, and the state after them, caches excepted."""

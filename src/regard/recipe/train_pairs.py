@@ -22,6 +22,7 @@ from regard.recipe.calibrate import tokens_per_second
 from regard.recipe.choices import Amount, Plan, Settings, plan
 from regard.recipe.durations import seconds as parsed
 from regard.recipe.outcome import Outcome, measure
+from regard.text.protected.languages import is_language
 from regard.train.log import Observer
 from regard.train.run import DATA, PLAN, check_run, run_writer
 
@@ -51,6 +52,7 @@ def train_pairs(
     preset: str | None = None,
     changes: Settings | None = None,
     skip_invalid: bool = False,
+    protect: bool | None = None,
     cores: int | None = None,
     fresh: bool = False,
     observer: Observer | None = None,
@@ -60,12 +62,13 @@ def train_pairs(
     `train` are two files aligned by line, or one TSV or JSON-lines file; or several such corpora. Validation and test
     pairs are split off by source sentence. Vocabulary, model and training settings are chosen by the amount of data and
     by the `time` there is, such as "30m" or a number of seconds; by default half an hour. `changes` are settings by
-    section that stay as they are. Called again with the same arguments, it resumes a run that was stopped; `fresh`
+    section that stay as they are. Reserved tokens stand for addresses and placeholders, by default between natural
+    languages (`protect`). Called again with the same arguments, it resumes a run that was stopped; `fresh`
     starts over.
     """
     texts = {"source_language": source_language, "target_language": target_language, "vocabulary": vocabulary}
     begun = begin(
-        _corpora(train), _corpora(valid), Path(out), {**texts, "skip_invalid": skip_invalid},
+        _corpora(train), _corpora(valid), Path(out), {**texts, "skip_invalid": skip_invalid, "protect": protect},
         time=time, preset=preset, changes=changes or {}, cores=cores, fresh=fresh,
     )  # fmt: skip
     return carry_out(begun, observer)
@@ -121,6 +124,8 @@ def _prepare_config(corpora: Sequence[CorpusConfig], given: Mapping[str, Any], c
     values["source_language"] = given.get("source_language") or source
     values["target_language"] = given.get("target_language") or target
     values["vocabulary"] = given.get("vocabulary") or changes.get("model", {}).get("vocabulary")
+    if given.get("protect") is None:
+        values["protect"] = is_language(values["source_language"]) and is_language(values["target_language"])
     return check(PrepareConfig, {**values, "valid_pairs": None, "test_pairs": None}, "the data")
 
 

@@ -32,6 +32,11 @@ class Hypothesis:
 
     Empty from an engine that computes them only on request (Request.token_scores).
     """
+    steps: tuple[int, ...] = ()
+    """For each token, and last for EOS, the sequential step from 1 that wrote it.
+
+    Empty from a search that writes one token a step, and so has as many steps as tokens.
+    """
 
 
 def finished(tokens: list[int], token_scores: list[float], log_probability: float, config: DecodeConfig) -> Hypothesis:

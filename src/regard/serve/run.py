@@ -41,14 +41,17 @@ class Server(uvicorn.Server):
             super().handle_exit(sig, frame)
             return
         self.asked = time.monotonic()
-        self.state.draining = True
+        self.state.leaving = True
+        self.state.draining = self.state.settings.notice_seconds == 0
 
     async def on_tick(self, counter: int) -> bool:
         self._measure_delay()
-        if self.asked is not None:
+        settings = self.state.settings
+        passed = 0.0 if self.asked is None else time.monotonic() - self.asked
+        if self.asked is not None and passed >= settings.notice_seconds:
+            self.state.draining = True
             self.state.jobs.cancel()  # nobody could fetch what they translate
-            patience = self.state.settings.drain_seconds
-            if not self.state.at_work or time.monotonic() - self.asked > patience:
+            if not self.state.at_work or passed > settings.notice_seconds + settings.drain_seconds:
                 return True
         return await super().on_tick(counter)
 

@@ -21,6 +21,7 @@ from regard.serve.knowledge.server_knowledge import Knowledge
 from regard.serve.metrics import Metrics
 from regard.serve.models import Models, Step
 from regard.terms.glossary import Glossary
+from regard.text.protected.detect import Detector
 from regard.translate.translation import Translation
 from regard.translate.translator import Attention, Options, Translator
 
@@ -50,6 +51,7 @@ class TranslationService:
     cache: Cache
     metrics: Metrics
     knowledge: Knowledge
+    detector: Detector
     turn: Lock = field(default_factory=Lock)
     """Serialises alignments, which do not go through the queue."""
     parsing: Lock = field(default_factory=Lock)
@@ -61,6 +63,7 @@ class TranslationService:
         own = copy(loaded.translator)
         queued = Queued(self.batcher, loaded.translator.engine, cancellation)
         own.engine = CachingEngine(queued, self.cache, loaded.serial, self.metrics)
+        own.detector = self.detector
         own.attention = self._in_turn(own.attention, cancellation)
         return own
 
@@ -82,14 +85,20 @@ class TranslationService:
         *,
         alternatives: int = 0,
         split: bool = True,
+        force: bool = False,
         glossary: Glossary | None = None,
     ) -> list[Answer]:
-        """Translate texts; alternatives come from the last step. Without a glossary, the server's own is used."""
+        """Translate texts; `force`: those in other languages, too.
+
+        Alternatives come from the last step. Without a glossary, the server's own is used.
+        """
         if not route:
             return [Answer(text) for text in texts]
         known = self._recalled(route, texts)
         new = [text for text in dict.fromkeys(texts) if text not in known]
-        made = self._translated(route, new, cancellation, alternatives=alternatives, split=split, glossary=glossary)
+        made = self._translated(
+            route, new, cancellation, alternatives=alternatives, split=split, force=force, glossary=glossary
+        )
         known |= zip(new, made, strict=True)
         return [known[text] for text in texts]
 
@@ -108,12 +117,15 @@ class TranslationService:
         *,
         alternatives: int,
         split: bool,
+        force: bool,
         glossary: Glossary | None,
     ) -> list[Answer]:
         *before, last = route
         for step in before:
-            texts = self.translator(step, cancellation).translate(texts, self.options(step, split=split))
+            options = replace(self.options(step, split=split), force=force)
+            texts = self.translator(step, cancellation).translate(texts, options)
         translator, options = self.translator(last, cancellation), self.options(last, split=split, glossary=glossary)
+        options = replace(options, force=force)
         best = list(translator.stream(texts, replace(options, fuzzy=alternatives > 0)))
         if not alternatives:
             return [Answer(one.text, translation=one) for one in best]

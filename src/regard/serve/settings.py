@@ -58,6 +58,8 @@ class Settings(Frozen):
     """Time to receive the head of a request, to receive its body, and to send 64 KiB of the answer."""
     drain_seconds: Seconds = 25.0
     """Time to finish running requests on shutdown."""
+    notice_seconds: Annotated[float, Field(ge=0, le=3600)] = 0.0
+    """Time on shutdown in which /ready answers 503 and requests are still accepted, so that a balancer notices."""
 
     rate: Amount = 6000
     """Requests a minute from one address; 0 for no limit."""

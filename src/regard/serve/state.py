@@ -17,7 +17,6 @@ from regard.errors import Failed, UserError
 from regard.serve.batching.batcher import Batcher
 from regard.serve.batching.cancellation import CancellationToken
 from regard.serve.cache import Cache
-from regard.serve.detect import Detector
 from regard.serve.downloads import DownloadStore
 from regard.serve.jobs import DocumentJobs
 from regard.serve.knowledge.server_knowledge import Knowledge, read_glossaries
@@ -29,6 +28,7 @@ from regard.serve.models import Models
 from regard.serve.refused import Refused, busy, gone, late
 from regard.serve.service import TranslationService
 from regard.serve.settings import Settings
+from regard.text.protected.detect import Detector
 
 Result = TypeVar("Result")
 CHARACTERS_A_TOKEN = 5  # at most, in natural text
@@ -58,8 +58,8 @@ class AppState:
             self.models.steps, memory=memory, glossaries=glossaries, most_stored=settings.glossaries
         )
         cache = Cache(settings.cache_bytes)
-        self.service = TranslationService(self.models, self.batcher, cache, self.metrics, self.knowledge)
         self.detector = Detector(self.models.languages)
+        self.service = TranslationService(self.models, self.batcher, cache, self.metrics, self.knowledge, self.detector)
         self.downloads = DownloadStore(settings.kept_bytes, settings.kept_seconds)
         self.jobs = DocumentJobs(settings.kept_seconds)
         self.rates = Rates(settings.key_rate)
@@ -69,6 +69,8 @@ class AppState:
         self.used: Counter[str | None] = Counter()
         """Characters translated since the server started, by holder of a key; None for all others."""
         self.at_work = 0
+        self.leaving = False
+        """Whether a stop was asked for, which /ready tells; requests are accepted until the server is `draining`."""
         self.draining = False
 
     def holder(self, key: str | None, refusal: Refused) -> str | None:

@@ -15,9 +15,19 @@ TOO_LONG = "too long"
 EMPTY = "empty"
 RATIO = "length ratio"
 IDENTICAL = "identical"
+PROTECTED = "protected text differs"  # addresses or placeholders
 DUPLICATE = "duplicate"
 SPLIT_OFF = "split off"  # for validation and testing; no filter
-REASONS = (NOT_UTF8, NOT_A_PAIR, TOO_LONG, EMPTY, RATIO, IDENTICAL, DUPLICATE)  # in the order in which they are checked
+REASONS = (
+    NOT_UTF8,
+    NOT_A_PAIR,
+    TOO_LONG,
+    EMPTY,
+    RATIO,
+    IDENTICAL,
+    PROTECTED,
+    DUPLICATE,
+)  # in the order in which they are checked
 
 RATIO_PADDING = 10  # characters added to both sides, so that "No." may be "Das kommt nicht in Frage."
 

@@ -17,12 +17,13 @@ from regard.config.checked import nearest
 from regard.config.special_tokens import BOS, EOS, PAD, UNK
 from regard.errors import UserError
 from regard.text import subword_file
+from regard.text.protected.reserved import SIGNS, TOKENS
 from regard.text.subword_file import MARK, STAND_IN, UNKNOWN_SURFACE, SubwordKind
 
 THREADS = 4  # unigram's sums depend on the number of threads: a fixed one learns the same on every machine
 
 # Sentencepiece gives these a meaning: NUL as an end, tab as a boundary, U+2585 as unknown; surrogates are not UTF-8.
-_UNLEARNABLE = re.compile(f"[\0\t{MARK}\u2585{STAND_IN}\ud800-\udfff]")
+_UNLEARNABLE = re.compile(f"[\0\t{MARK}\u2585{STAND_IN}{''.join(SIGNS)}\ud800-\udfff]")
 # A word of 65,536 characters aborts the process in BPE's trainer, and unigram's takes time quadratic in a sentence. Cut
 # to at most 4,000 bytes, because the trainer skips sentences of more than 4,192. The space that begins each piece of a
 # cut sentence is one character in a thousand, so never among the rare 0.05 % that are left to the bytes.
@@ -47,7 +48,9 @@ class Subwords:
         self.content = content
         self.kind: SubwordKind = found.kind
         self.size = len(found.names)
-        self.tags = found.tags
+        self.tags = tuple(tag for tag in found.tags if tag not in TOKENS)
+        self.reserved = tuple(tag for tag in found.tags if tag in TOKENS)
+        """Tokens that stand for protected spans; in text they are noncharacters (regard.text.protected.reserved)."""
         self._origin = origin
         self._names = found.names
         self._found = found
@@ -64,6 +67,12 @@ class Subwords:
         except (RuntimeError, ValueError) as error:
             raise UserError(f"{origin}: sentencepiece can't load it ({error}); restore it from a copy") from None
         assert len(self._processor) == self.size
+        self._signs = {
+            sign: len(subword_file.RESERVED) + found.tags.index(token)
+            for sign, token in zip(SIGNS, TOKENS, strict=True)
+            if token in self.reserved and not self.imported
+        }
+        self._by_token = {number: self._bytes(sign) for sign, number in self._signs.items()}
 
     @classmethod
     def train(
@@ -154,6 +163,10 @@ class Subwords:
         ids: list[list[int]] = encode(texts, num_threads=enough) if enough else [encode(text) for text in texts]
         for index in marked:
             self._spell_marks(ids[index])
+        if self._signs:
+            for index, text in enumerate(texts):
+                for sign in self._signs.keys() & set(text):
+                    _replace_run(ids[index], self._bytes(sign), [self._signs[sign]])
         return ids
 
     def _encode_imported(self, texts: list[str]) -> list[list[int]]:
@@ -166,11 +179,11 @@ class Subwords:
 
     def _spell_marks(self, ids: list[int]) -> None:
         """Replace the bytes of the stand-in by those of U+2581, which sentencepiece would have read as a space."""
-        stand_in = [self._first_byte + byte for byte in STAND_IN.encode()]
-        mark = [self._first_byte + byte for byte in MARK.encode()]
-        for at in [index for index, number in enumerate(ids) if number == stand_in[0]]:
-            if ids[at : at + 3] == stand_in:
-                ids[at : at + 3] = mark
+        _replace_run(ids, self._bytes(STAND_IN), self._bytes(MARK))
+
+    def _bytes(self, character: str) -> list[int]:
+        """Return the ids that spell a character in bytes."""
+        return [self._first_byte + byte for byte in character.encode()]
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of any ids below `size`: PAD, BOS, EOS and tags are empty, UNK is ⁇, stray bytes are U+FFFD.
@@ -182,6 +195,10 @@ class Subwords:
     def decode_all(self, sequences: Sequence[Sequence[int]]) -> list[str]:
         """Decode each of several sequences."""
         given, decode = list(map(list, sequences)), self._processor.Decode
+        if self._by_token:
+            for ids in given:
+                for number in self._by_token.keys() & set(ids):
+                    _replace_run(ids, [number], self._by_token[number])
         return decode(given, num_threads=1) if len(given) >= _MANY else list(map(decode, given))
 
     @cached_property
@@ -239,6 +256,17 @@ class _Stream:
         except BaseException as error:
             self.failure = error
             yield None  # not a sentence: the trainer stops here instead of learning from the part that was read
+
+
+def _replace_run(ids: list[int], run: list[int], other: list[int]) -> None:
+    """Replace every occurrence of a run of ids, in place."""
+    at = 0
+    while at <= len(ids) - len(run):
+        if ids[at : at + len(run)] == run:
+            ids[at : at + len(run)] = other
+            at += len(other)
+        else:
+            at += 1
 
 
 def _encodable(texts: Sequence[str]) -> list[str]:

@@ -26,14 +26,16 @@ class Symbols:
         self._ids = {name: number for number, name in enumerate(self.names) if number >= len(RESERVED)}
 
     @classmethod
-    def learn(cls, lines: Iterable[str]) -> "Symbols":
-        """Learn every symbol that occurs in lines of space-separated symbols."""
+    def learn(cls, lines: Iterable[str], task: str = "parsing") -> "Symbols":
+        """Learn every symbol that occurs in lines of space-separated symbols: of trees, or of labels."""
+        wrong = {"parsing": "the trees have {} different labels and tags; is it a treebank?"}
+        too_many = wrong.get(task, "the texts have {} different labels; is the label the second column?")
         found: set[str] = set()
         for line in lines:
             found.update(line.split(" "))
             if len(found) > MOST:
-                raise UserError(f"the trees have more than {MOST:,} different labels and tags; is it a treebank?")
-        return cls("".join(f"{symbol}\n" for symbol in sorted(found)).encode(), "the symbols of the training trees")
+                raise UserError(too_many.format(f"more than {MOST:,}"))
+        return cls("".join(f"{symbol}\n" for symbol in sorted(found)).encode(), "the symbols of the training data")
 
     @classmethod
     def load(cls, path: Path) -> "Symbols":

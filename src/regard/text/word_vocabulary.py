@@ -30,6 +30,7 @@ class Words(Subwords):
 
     def __init__(self, content: bytes, origin: str) -> None:
         words, self.tags, self.dictionary = _read(content, origin)
+        self.reserved = ()
         self.content = content
         self._origin = origin
         self._names = [RESERVED[number][0] for number in range(len(RESERVED))] + [*self.tags, *words]

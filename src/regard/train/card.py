@@ -4,6 +4,7 @@ from pathlib import Path
 
 from regard import __version__
 from regard.config.run import Config
+from regard.config.special_tokens import EOS
 from regard.data.prepared import Prepared
 from regard.train.final import Final
 from regard.train.log import Record, records
@@ -17,6 +18,9 @@ def card(config: Config, data: Prepared, final: Final, log: Path) -> str:
     if config.task == "parsing":
         target = "trees"
         vocabulary = f"{config.model.source_vocabulary:,} subwords, and {config.model.vocabulary:,} symbols for trees"
+    if config.task == "labels":
+        target = "labels"
+        vocabulary = f"{config.model.source_vocabulary:,} subwords, and {config.model.vocabulary - EOS - 1:,} labels"
     lines = [
         f"# {source} → {target}",
         "",

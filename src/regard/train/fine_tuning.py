@@ -2,28 +2,67 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from regard.config.checked import check
+from regard.config.later import EncoderOnlyConfig
 from regard.config.run import Config
 from regard.config.special_tokens import BOS
 from regard.data.prepared import Prepared
 from regard.errors import UserError
+from regard.model.build import build
 from regard.saved.saved_model import SavedModel, model_folder
 from regard.text.subword_file import BYTES
 from regard.text.subwords import Subwords
 from regard.text.vocabularies import Vocabularies
 from regard.train.run import fingerprint, subword_files
 
+if TYPE_CHECKING:
+    from regard.saved.folder import LoadedModel
+
+DEFAULT_MODEL = Config().model  # of a run that names no model
+
 
 def fine_tuned(config: Config, saved: SavedModel, start: Path | str, changes: Mapping[str, Any]) -> Config:
-    """Return the configuration of a run that starts from a saved model: the model's configuration with some changes."""
+    """Return the configuration of a run that starts from a saved model: the model's configuration with some changes.
+
+    A model of another kind, such as one that translates, can start from an encoder alone: it keeps its own.
+    """
+    if isinstance(saved.config, EncoderOnlyConfig) and "architecture" not in changes:
+        kept = config.model if config.model != DEFAULT_MODEL else saved.config
+        if not isinstance(kept, EncoderOnlyConfig):
+            return config.model_copy(update={"start": identity(start)})
     values = {**saved.config.model_dump(), **changes}
     model = check(Config, {"model": values}, f"the model of {start}").model
     return config.model_copy(update={"model": model, "start": identity(start)})
+
+
+def starting_weights(config: Config, saved: "LoadedModel") -> dict[str, Tensor]:
+    """Return the weights that a run starts from: the saved model's, and initial ones for the parts that it lacks.
+
+    Heads for blockwise decoding are new to a model without them. Of an encoder alone another kind of model takes the
+    layers and the embedding of the text.
+    """
+    theirs = dict(saved.model.state_dict())
+    before, now = saved.config, config.model
+    new_heads = getattr(now, "blocks", 1) > 1 and getattr(before, "blocks", 1) == 1
+    other_kind = isinstance(before, EncoderOnlyConfig) and (
+        not isinstance(now, EncoderOnlyConfig) or now.learns != before.learns
+    )
+    if not new_heads and not other_kind:
+        return theirs
+    torch.manual_seed(config.train.seed)
+    initial = dict(build(now).state_dict())
+    if new_heads:
+        return {**{name: weight for name, weight in initial.items() if name not in theirs}, **theirs}
+    taken = {name: weight for name, weight in theirs.items() if name.startswith("encoder")}
+    taken |= {name: weight for name, weight in theirs.items() if name.startswith("embed_source.")}
+    text = "embedding_VD" if before.share_embeddings else "source_VD"
+    taken["embedding_VD" if now.share_embeddings else "source_VD"] = theirs[text]
+    return {**initial, **taken}
 
 
 def identity(start: Path | str) -> str:
@@ -33,13 +72,20 @@ def identity(start: Path | str) -> str:
 
 
 def check_same_text(saved: SavedModel, data: Prepared, start: Path | str) -> None:
-    """Raise UserError unless the data have the same Unicode form and subwords as the model to fine-tune."""
+    """Raise UserError unless the data have the same Unicode form and subwords as the model to fine-tune.
+
+    Of an encoder alone the subwords of the text count, not what it was to predict.
+    """
     if saved.form != data.config.form:
         raise UserError(
             f"{start}: reads texts in Unicode's form {saved.form}, and the data are in {data.config.form}; "
             f"prepare the data with --form {saved.form}"
         )
-    if saved.subwords != subword_files(data) and not _extends(saved, data):
+    if isinstance(saved.config, EncoderOnlyConfig):
+        fits = saved.vocabularies.source.content == data.source_subwords.content
+    else:
+        fits = saved.subwords == subword_files(data) or _extends(saved, data)
+    if not fits:
         raise UserError(
             f"{start}: its subwords are not those of the data; "
             f"prepare the data with them: regard prepare --subwords-from {start} …"
@@ -68,7 +114,7 @@ def grown_weights(saved: SavedModel, data: Prepared, weights: Mapping[str, Tenso
     from the mean of the old tags.
     """
     found = dict(weights)
-    if saved.subwords == subword_files(data):
+    if saved.subwords == subword_files(data) or isinstance(saved.config, EncoderOnlyConfig):
         return found
     assert isinstance(data.target_subwords, Subwords), "check_same_text has rejected others"
     source, target = (

@@ -403,4 +403,9 @@ def _memory_mb(device: torch.device) -> float:
     """Return the peak memory of this process in MiB."""
     if device.type == "cuda":
         return round(torch.cuda.max_memory_allocated(device) / 2**20, 1)
+    status = Path("/proc/self/status")
+    if status.exists():  # ru_maxrss of a process begins with that of the one that started it
+        peak = next((line for line in status.read_text().splitlines() if line.startswith("VmHWM:")), None)
+        if peak is not None:
+            return round(int(peak.split()[1]) / 1024, 1)
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import tomli_w
 
+from regard.config.later import EncoderOnlyConfig
+from regard.config.model_base import TransformerSettings
 from regard.config.presets import parse_config, read
 from regard.config.run import Config
 from regard.errors import UserError
@@ -54,12 +56,29 @@ def settle(config: Config, data: "Prepared") -> Config:
     """Return the configuration with everything filled in that the data determines."""
     if getattr(config.model, "next_word", False) and data.config.task != "parsing":
         raise UserError("model.next_word is for parsers, whose output has a symbol for each word; leave it out")
+    _check_later(config)
     model: dict[str, Any] = {"vocabulary": data.target_subwords.size}
     if data.source_subwords is not data.target_subwords:
         model |= {"source_vocabulary": data.source_subwords.size, "share_embeddings": False}
+    if isinstance(config.model, EncoderOnlyConfig):
+        model["learns"] = "labels" if data.config.task == "labels" else "masked"
     values = config.model_dump(exclude_unset=True)
     decided = {"data": str(data.directory.resolve()), "task": data.config.task}
     return parse_config({**values, **decided}, "the run", {"model": model})
+
+
+def _check_later(config: Config) -> None:
+    """Reject settings that a model which came after the paper can't be trained with."""
+    described = config.model
+    heads = isinstance(described, TransformerSettings) and described.blocks > 1 and not described.blocks_tuned
+    if heads and config.start is None:
+        raise UserError(
+            "model.blocks adds heads to a trained model; name it with --from, or set model.blocks_tuned=true"
+        )
+    if config.train.objective == "reward" and "search" not in described.decodings:
+        raise UserError(
+            f"train.objective=reward draws samples, which a {described.architecture} model can't; leave it out"
+        )
 
 
 def subword_files(data: "Prepared") -> dict[str, bytes]:

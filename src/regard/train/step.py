@@ -51,14 +51,16 @@ class Objective(nn.Module):
 
         With a weight for each sentence the first is the weighted negative log-likelihood.
         """
-        features_BTD, penalty = self.model.features_and_penalty(source_BS, target_BT[:, :-1])
         if weight_B is not None:
+            features_BTD, _ = self.model.features_and_penalty(source_BS, target_BT[:, :-1])
             expected_BT = target_BT[:, 1:]
             weight_BT = weight_B[:, None].expand_as(expected_BT)
             loss = smoothed_cross_entropy(features_BTD, self.model.projection_VD, expected_BT, 0.0, weight=weight_BT)
             return loss.smoothed, loss.nll
-        loss = smoothed_cross_entropy(features_BTD, self.model.projection_VD, target_BT[:, 1:], self.smoothing)
-        return loss.smoothed if penalty is None else loss.smoothed + penalty * loss.tokens, loss.nll
+        lesson = self.model.lesson(source_BS, target_BT)
+        loss = smoothed_cross_entropy(lesson.features, self.model.projection_VD, lesson.expected, self.smoothing)
+        smoothed = loss.smoothed if lesson.penalty is None else loss.smoothed + lesson.penalty * loss.tokens
+        return (smoothed, loss.nll) if lesson.share == 1.0 else (smoothed * lesson.share, loss.nll * lesson.share)
 
 
 @dataclass(frozen=True)
@@ -321,12 +323,10 @@ class Trainer:
 
     def begin_with(self, weights: Mapping[str, Tensor]) -> None:
         """Start from an existing model's weights."""
-        fill(self.parameters, weights)
-        if self.average is not None:
-            fill(self.average, weights)
+        self.assign(weights)
 
     def assign(self, values: Mapping[str, Tensor]) -> None:
-        """Set some parameters, by name, to values that are known and not learned."""
+        """Set some parameters, by name."""
         for group in (self.parameters, self.average):
             if group is not None:
                 fill({name: group[name] for name in values}, values)

@@ -92,7 +92,8 @@ def search_loops_again(
     translator: "Translator", sources: Sequence[Sequence[int]], request: Request, found: list[list[Hypothesis]]
 ) -> None:
     """Search the sources whose best output repeats itself again, with repetition blocked; `found` is changed."""
-    if not translator.has_weights or request.no_repeat or request.sampling is not None:
+    unblockable = request.sampling is not None or request.decoding == "mask-predict"
+    if not translator.has_weights or request.no_repeat or unblockable:
         return
     looping = [n for n, source in enumerate(sources) if repeats(found[n][0].tokens) and not repeats(source)]
     if looping:

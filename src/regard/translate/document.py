@@ -11,6 +11,7 @@ from regard.documents.translate import DocumentReport, Result, translate_documen
 from regard.engines.engine import Progress
 from regard.errors import UserError
 from regard.files import check_place, disk_mistakes, write_bytes
+from regard.text.protected.languages import name
 from regard.translate.load import load
 from regard.translate.sentences import SplitText, split, whole
 from regard.translate.translation import Sentence, Translation
@@ -103,7 +104,13 @@ def translations(
 
 def remarks(one: Translation) -> tuple[str, ...]:
     """Return why a translation is not to be trusted: its warnings, sentences left untranslated, terms not placed."""
-    kept = [f"left untranslated: {sentence.source}" for sentence in one.sentences if sentence.kept]
+    kept = [
+        f"left untranslated: {sentence.source}"
+        if sentence.language is None
+        else f"left as it is, in {name(sentence.language.language)}: {sentence.source}"
+        for sentence in one.sentences
+        if sentence.kept
+    ]
     terms = [f"term not placed: {use.source}" for use in one.unplaced]
     return (*one.warnings, *kept, *terms)
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # torch is imported only when needed, which takes a second or
 
     from regard.model.seq2seq import Seq2Seq
     from regard.saved.folder import LoadedModel
+    from regard.translate.classifier import Classifier
     from regard.translate.parser import Parser
 
 ENGINES = ("auto", "native", "ctranslate2", "torch")
@@ -61,6 +62,8 @@ def load(
         raise UserError(
             f"{path}: fills in text, and can't translate yet; train it on pairs: regard train --from {path}"
         )
+    if translator.saved.task == "labels":
+        raise UserError(f"{path}: labels texts, and can't translate; use it with `regard classify`")
     if translator.saved.task != "translation":
         raise UserError(f"{path}: is a parser, and can't translate; use it with `regard parse`")
     if not others:
@@ -79,6 +82,17 @@ def load_parser(path: str | Path, *others: str | Path, engine: str = "torch", de
     if found.saved.task != "parsing":
         raise UserError(f"{path}: translates, and can't parse; give a model that was trained on trees")
     return Parser(found.saved, found.engine)
+
+
+def load_classifier(path: str | Path, *, device: str = "cpu") -> "Classifier":
+    """Load a saved model that was trained on labels."""
+    from regard.saved.folder import load_model
+    from regard.translate.classifier import Classifier
+
+    saved = load_model(path, _device(device))
+    if saved.task != "labels":
+        raise UserError(f"{path}: has no labels; give a model trained on data of `regard prepare --task labels`")
+    return Classifier(saved, saved.model)
 
 
 def _load(path: str | Path, *others: str | Path, engine: str, device: str, compile: bool) -> Translator:

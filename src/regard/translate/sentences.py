@@ -6,7 +6,7 @@ is linear in the length of the text, whatever the text.
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
@@ -66,6 +66,23 @@ def split(text: str) -> SplitText:
 def whole(text: str) -> SplitText:
     """Return a text as one part, split at line breaks only."""
     return _cut(text, (found.span() for found in _BREAK.finditer(text)))
+
+
+def rejoined(taken: SplitText, spans: Sequence[tuple[int, int]]) -> SplitText:
+    """Return a split text without the boundaries inside of spans."""
+    parts: list[SentencePart] = []
+    at = len(taken.before)
+    inside = False  # whether the last boundary is in a span
+    for part in taken.parts:
+        if inside:
+            last = parts.pop()
+            part = SentencePart(last.text + last.after + part.text, part.after)  # noqa: PLW2901
+            at -= len(last.text) + len(last.after)
+        parts.append(part)
+        end = at + len(part.text)
+        inside = any(start < end < stop for start, stop in spans)
+        at = end + len(part.after)
+    return SplitText(taken.before, tuple(parts))
 
 
 def one_line(text: str) -> str:

@@ -7,7 +7,9 @@ from unicodedata import east_asian_width
 from regard.memory.pair import Match, Pair
 from regard.search.hypothesis import Hypothesis
 from regard.terms.glossary import TermUse
+from regard.text.protected.detect import Detected
 from regard.translate.confidence import UNJUDGED, Judgement
+from regard.translate.reading import Kept
 from regard.translate.sentences import CLOSERS, FULL_WIDTH_ENDS
 from regard.translate.words import Pairs, word_numbers
 
@@ -25,7 +27,12 @@ class Output:
     hypothesis: Hypothesis
     """With score, log_probability and token_scores."""
     alignment: Pairs | None = None
-    """(source word, target word) for every target word, if requested; a word begins with ▁ in `tokens`."""
+    """(source word, target word) for every target word, if requested; a word begins with ▁ in `tokens`. In a sentence
+    with protected spans or CAPITALS they are the words of its text, since the model read other ones."""
+    by_text: bool = False
+    """Whether the alignment is of the words of the text."""
+    spans: tuple[Kept, ...] = ()
+    """The protected spans, and what became of each."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +53,9 @@ class Sentence:
     """The pair of the memory whose source is most like it, if that was asked for."""
     judgement: Judgement = UNJUDGED
     kept: bool = False
-    """True if it was left untranslated, since the translation is not sure enough."""
+    """Whether it was left untranslated: the translation is not sure enough, or the text is in another language."""
+    language: Detected | None = None
+    """The language of a text that is not in the model's source language."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +84,16 @@ class Translation:
     def warnings(self) -> tuple[str, ...]:
         """Return what is wrong with some sentence, by the names of `Judgement.warnings`."""
         return tuple(dict.fromkeys(name for one in self.sentences for name in one.judgement.warnings))
+
+    @property
+    def language(self) -> Detected | None:
+        """Return the other language that the text, or a sentence of it, is in, and was therefore left as it is."""
+        return next((one.language for one in self.sentences if one.language is not None), None)
+
+    @property
+    def spans(self) -> tuple[Kept, ...]:
+        """Return the protected spans of the text."""
+        return tuple(span for one in self.sentences if one.outputs for span in one.outputs[0].spans)
 
     @property
     def unplaced(self) -> list[TermUse]:
@@ -111,7 +130,8 @@ class Translation:
                 output = None
             ours = theirs if output is None else len(output.text.split())
             if output is not None and output.alignment:
-                if (word_numbers(sentence.tokens)[-1] + 1, word_numbers(output.tokens)[-1] + 1) != (theirs, ours):
+                read = word_numbers(sentence.tokens)[-1] + 1, word_numbers(output.tokens)[-1] + 1
+                if not output.by_text and read != (theirs, ours):
                     return None
                 pairs += [(before + source, after + target) for source, target in output.alignment]
             before, after = before + theirs, after + ours

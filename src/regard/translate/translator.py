@@ -5,11 +5,11 @@ regard.load("runs/x/model").translate(["Good morning.", "How are you?"])
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, cast, overload
 
 from regard.config.checked import check
-from regard.config.decode import DecodeConfig
+from regard.config.decode import DecodeConfig, Decoding
 from regard.config.special_tokens import UNK
 from regard.cores import available_cores
 from regard.engines.engine import Aligner, Engine, Progress, Request, quiet
@@ -21,13 +21,17 @@ from regard.saved.weights import Array
 from regard.search.hypothesis import Hypothesis
 from regard.terms.glossary import Glossary
 from regard.text.normalise import Form, normalise
+from regard.text.protected.detect import Detected, Detector
+from regard.text.protected.reserved import TO_PRIVATE
 from regard.text.subword_file import LONGEST_PIECE
 from regard.text.subwords import Subwords
 from regard.text.word_vocabulary import Words
 from regard.translate.confidence import UNJUDGED, Judgement, judge, repeats
+from regard.translate.decoding import ITERATIONS, chosen_decoding
+from regard.translate.protect import Protector
 from regard.translate.recall import Recall, memory_languages
-from regard.translate.sentences import SentencePart, shorten, split, whole
-from regard.translate.terms import search_terms
+from regard.translate.sentences import SentencePart, shorten
+from regard.translate.stand_ins import StandIns, chosen_stand_ins
 from regard.translate.translation import Output, Sentence, Translation
 from regard.translate.words import word_alignment
 
@@ -59,6 +63,10 @@ class Options:
     """Weight of the coverage penalty."""
     extra_length: int | None = None
     n_best: int = 1
+    decoding: Decoding | None = None
+    """How a text is written; blockwise and mask-predict are for models that were trained for it."""
+    iterations: int | None = None
+    """Of mask-predict: number of passes; 10 by default."""
     sampling: "Sampling | None" = None
     banned: tuple[str, ...] = ()
     """Words that must not occur, nor any word that begins with one of them."""
@@ -86,6 +94,13 @@ class Options:
     alignment: bool = False
     layer: int | None = None
     """The layer whose attention gives the alignment."""
+    protect: bool | None = None
+    """Keep addresses, paths, code, placeholders, tags, numbers, emoji and unknown names as they are, translate CAPITALS
+    and Title Case as ordinary text, and add no mark at the end. None: if the model is of two natural languages."""
+    localise_numbers: bool = False
+    """Write numbers with the separators of the target language, where it has a rule: 12,450.75 as 12.450,75."""
+    force: bool = False
+    """Translate texts, too, that are not in the model's source language."""
     replace_unknown: bool = False
     """Let a model with a vocabulary of words write unknown ones, and replace each by the translation of the source word
     that it attends to most, or by that word itself (PosUnk: Luong et al., 2015)."""
@@ -120,6 +135,9 @@ class Translator:
         self.most_tokens = MOST_TOKENS if longest is None else max(1, min(MOST_TOKENS, longest - 1))  # 1 for a tag
         self.engine: Engine = engine or _reference(self.model, longest)
         self.attention: Attention = self._attention
+        self.detector = Detector(code for pair in self.directions for code in pair if code is not None)
+        """Tells the language of a text; a server has one for all its models."""
+        self._stand_ins: dict[tuple[int, ...], StandIns] = {}
         self.calibration: Calibration | None = None
         """The weights of the confidence, if the model was calibrated."""
         self._aligned_by_engine = isinstance(engine, Aligner)
@@ -176,7 +194,8 @@ class Translator:
         request, tag = self.request(options), self.tag(options.target, options.formality)
         recall = Recall(self, options)
         recall.look_up(text.strip() for text in texts)
-        divided = [recall.whole(text) or (split if options.split else whole)(text) for text in texts]
+        guard = Protector(self, options)
+        divided = [recall.whole(text) or guard.divided(text) for text in texts]
         recall.look_up(part.text for taken in divided for part in taken.parts)
         clean = cache(lambda text: normalise(text, self.form))  # the same part is normalised several times
         spelt = self._spelt([part.text for taken in divided for part in taken.parts], clean)
@@ -185,29 +204,50 @@ class Translator:
             [piece for part in taken.parts for piece in fitting.get(part) or self._fitting(part, spelt, clean)]
             for taken in divided
         ]
-        different = dict.fromkeys(piece.text for parts in pieces for piece in parts)
+        languages = [
+            [
+                None if piece.text in recall.pairs else other
+                for piece, other in zip(parts, guard.other_languages(text, parts), strict=True)
+            ]
+            for text, parts in zip(texts, pieces, strict=True)
+        ]
+        different = dict.fromkeys(
+            piece.text
+            for parts, others in zip(pieces, languages, strict=True)
+            for piece, other in zip(parts, others, strict=True)
+            if other is None
+        )
         for text in recall.pairs.keys() & different.keys():
             spelt[text] = self.source_subwords.encode([clean(text)])[0]
-        known = [text for text in different if spelt[text] and text not in recall.pairs]
-        sources = [[*tag, *spelt[text]] for text in known]
-        found, uses = search_terms(self, known, sources, request, options.glossary, progress)
-        written = iter(self.target_subwords.decode_all([one.tokens for hypotheses in found for one in hypotheses]))
+        plans = {text: plan for text in different if text not in recall.pairs and (plan := guard.plan(text))}
+        read = {text: plans[text].ids if text in plans else spelt[text] for text in different}
+        known = [text for text in different if read[text] and text not in recall.pairs]
+        found, uses = guard.search(known, [[*tag, *read[text]] for text in known], request, plans, progress)
+        read |= {text: plan.ids for text, plan in plans.items()}
+        written = iter(self.target_subwords.decode_all([one.tokens for text in known for one in found[text]]))
         outputs = {
             text: tuple(
-                self.output(text, [*tag, *spelt[text]], len(tag), one, next(written), options) for one in hypotheses
+                guard.finished(
+                    text,
+                    plans.get(text),
+                    self.output(text, [*tag, *read[text]], len(tag), one, next(written), options),
+                )
+                for one in found[text]
             )
-            for text, hypotheses in zip(known, found, strict=True)
+            for text in known
         }
         outputs |= {
             text: (recall.output(text, [*tag, *spelt[text]], len(tag)),) for text in different if text in recall.pairs
         }
         fuzzy = recall.fuzzy(known)
 
-        def sentence(piece: SentencePart) -> Sentence:
-            tokens = tuple(self.source_subwords.pieces(spelt[piece.text]))
+        def sentence(piece: SentencePart, language: Detected | None) -> Sentence:
             text = piece.text
-            own, pair = outputs.get(text, ()), recall.pairs.get(text)
-            judgement = self._judged(text, spelt[text], own) if pair is None else Judgement(1.0)
+            tokens = tuple(self.source_subwords.pieces(read.get(text, spelt[text])))
+            own, pair = outputs.get(text, ()) if language is None else (), recall.pairs.get(text)
+            judgement = self._judged(text, read.get(text, spelt[text]), own) if pair is None else Judgement(1.0)
+            if language is not None:
+                judgement = Judgement(None, ("language",))
             return Sentence(
                 text,
                 tokens,
@@ -217,19 +257,25 @@ class Translator:
                 pair,
                 fuzzy.get(text),
                 judgement,
-                not _sure(judgement, options),
+                language is not None or not _sure(judgement, options),
+                language,
             )
 
         return [
-            Translation(text, taken.before, tuple(map(sentence, parts)))
-            for text, taken, parts in zip(texts, divided, pieces, strict=True)
+            Translation(text, taken.before, tuple(map(sentence, parts, others)))
+            for text, taken, parts, others in zip(texts, divided, pieces, languages, strict=True)
         ]
 
     def _judged(self, text: str, source: Sequence[int], outputs: tuple[Output, ...]) -> Judgement:
         if not outputs:
             return UNJUDGED
         best = outputs[0]
-        return judge(self.calibration, text, len(source), best.text, best.hypothesis, loop=repeats(source))
+        written = best.text
+        for span in best.spans:  # what was kept is not copied
+            text, written = text.replace(span.text, " "), written.replace(span.text, " ")
+        found = judge(self.calibration, text, len(source), written, best.hypothesis, loop=repeats(source))
+        lost = any(span.how == "appended" for span in best.spans)
+        return replace(found, warnings=(*found.warnings, "appended")) if lost else found
 
     def look(self, text: str, options: Options = DEFAULTS) -> "Look":
         """Translate a text and record the internals: every attention weight, the search as a tree, and more."""
@@ -251,8 +297,13 @@ class Translator:
             memory_languages(self, options)
         if options.min_confidence is not None and self.calibration is None:
             raise UserError("the model is not calibrated, so it has no confidence; run `regard calibrate` on it first")
+        if options.localise_numbers and options.protect is False:
+            raise UserError("numbers are localised where they are protected; leave out --no-protect")
         if options.sampling is not None and (options.required or options.glossary is not None):
             raise UserError("what is drawn at random can't be held to required words; leave out one of the two")
+        decoding = chosen_decoding(options, self.saved.config)
+        if decoding == "blockwise":
+            options = replace(options, beam=1)
         changes = {key: getattr(options, key) for key in DecodeConfig.model_fields}
         given = {key: value for key, value in changes.items() if value is not None}
         decode = check(DecodeConfig, {**self.saved.decode.model_dump(), **given}, "the options")
@@ -267,6 +318,8 @@ class Translator:
         return Request(
             decode,
             options.n_best,
+            decoding,
+            options.iterations or ITERATIONS,
             options.sampling,
             banned=self._banned(options.banned),
             required=tuple(map(self._word, options.required)),
@@ -327,6 +380,21 @@ class Translator:
         pairs = [(other, into) for into in written for other in read if other != into]
         return sorted(pairs, key=lambda pair: pair != (source, target))
 
+    @cached_property
+    def ranks(self) -> dict[str, int]:
+        """Return the words of the source vocabulary, with their ranks."""
+        begins = [
+            (number, piece[1:]) for number, piece in enumerate(self.source_subwords.spelling) if piece[:1] == b" "
+        ]
+        words = ((number, piece.decode("utf-8", "replace")) for number, piece in begins)
+        return {word: number for number, word in words if word.isalpha()}
+
+    def stand_ins(self, tag: Sequence[int]) -> StandIns:
+        """Return the words and numbers that stand for protected spans, best first: those that the model copies."""
+        if tuple(tag) not in self._stand_ins:
+            self._stand_ins[tuple(tag)] = chosen_stand_ins(self, tag)
+        return self._stand_ins[tuple(tag)]
+
     def _spelt(self, texts: Sequence[str], clean: CleanText) -> dict[str, list[int]]:
         """Return the ids of each distinct text that may be short enough, by its normalised spelling."""
         different = list(dict.fromkeys(clean(text) for text in texts if len(text) <= self._most_characters))
@@ -357,6 +425,7 @@ class Translator:
     ) -> Output:
         """Return a hypothesis as text, with an alignment if requested; `tags` counts those before the source."""
         tokens = tuple(self.target_subwords.pieces(hypothesis.tokens))
+        written = written.translate(TO_PRIVATE) if self.target_subwords.reserved else written
         if options.replace_unknown and UNK in hypothesis.tokens:
             from regard.translate.unknown import replace_unknown
 

@@ -97,6 +97,15 @@ def test_the_chance_of_choice_is_that_of_many_draws() -> None:
     assert (chance_of_choice(clean, score, spread, E) == 1).all()
 
 
+def test_experts_start_as_other_residual_branches_do_and_the_gate_at_0() -> None:
+    """Half of Glorot's size; both losses weigh 0.01, as for translation in their paper."""
+    experts = Experts(40, 60, 3, 2)
+    most = 0.5 * math.sqrt(6 / (40 + 60))
+    for matrix in (experts.inner_EFD, experts.outer_EDF):
+        assert 0.95 * most < matrix.abs().max().item() <= most
+    assert not experts.gate_ED.any() and not experts.noise_ED.any() and BALANCE == 0.01
+
+
 def test_the_penalty_is_0_for_balance_and_grows_with_imbalance() -> None:
     assert squared_variation(torch.ones(4)) == 0
     assert squared_variation(torch.tensor([4.0, 0, 0, 0])) == pytest.approx(3.0)

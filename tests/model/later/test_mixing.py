@@ -91,8 +91,8 @@ def test_counted_operations_of_a_window_are_those_it_needs() -> None:
 @pytest.mark.parametrize("mixing", MIXING)
 def test_parameters_are_counted_under_their_own_name(mixing: str) -> None:
     config = described(mixing)
-    own = sum([parameter.numel() for parameter in EncoderLayer(config).attention.parameters()])
-    assert cost(config).parts[f"encoder {mixing}"] == 2 * own
+    sizes: list[int] = [parameter.numel() for parameter in EncoderLayer(config).attention.parameters()]
+    assert cost(config).parts[f"encoder {mixing}"] == 2 * sum(sizes)
 
 
 @pytest.mark.parametrize("mixing", MIXING)

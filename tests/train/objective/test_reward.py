@@ -84,6 +84,19 @@ def test_candidates_are_samples_with_their_rewards_around_the_mean() -> None:
     assert any(not torch.equal(one, two) for one, two in zip(drawn.targets, other.targets, strict=True))
 
 
+def test_no_sample_is_longer_than_the_model_can_write() -> None:
+    drawn = draw_candidates(small_model(), SOURCE, TARGET, 7, 3, longest=2)
+    assert max(target_BT.shape[1] for target_BT in drawn.targets) <= 2 + 2  # BOS and EOS
+
+
+def test_samples_drawn_in_parts_are_those_drawn_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each row has its own seed, in whichever part it is."""
+    together = draw_candidates(small_model(), SOURCE, TARGET, 7, 3, longest=None)
+    monkeypatch.setattr("regard.train.objective.reward.ROWS", 3)
+    parts = draw_candidates(small_model(), SOURCE, TARGET, 7, 3, longest=None)
+    assert all(torch.equal(one, other) for one, other in zip(together.targets, parts.targets, strict=True))
+
+
 def test_the_estimate_is_the_gradient_of_the_expected_reward(monkeypatch: pytest.MonkeyPatch) -> None:
     """Against the sum over every output of at most two tokens; the baseline biases the estimate by 1/K."""
     monkeypatch.setattr("regard.train.objective.reward.EXTRA_LENGTH", 0)

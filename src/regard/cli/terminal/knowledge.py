@@ -13,6 +13,7 @@ WARNINGS = {
     "repeats": "repeats itself",
     "copied": "copies its source",
     "short": "is too short for its source",
+    "appended": "lost what must not be translated, which is appended",
 }
 
 
@@ -41,9 +42,16 @@ class Remarks:
 
     def see(self, line: int, translation: "Translation") -> None:
         """Report on one line."""
+        from regard.text.protected.languages import name
+
         for use in translation.unplaced:
             self._tell(f"line {line + 1}: {use.source!r} could not be placed as {' or '.join(use.targets)!r}")
         for sentence in translation.sentences:
+            if sentence.language is not None:
+                other = name(sentence.language.language)
+                start = sentence.source[:60]
+                self._tell(f"line {line + 1}: left as it is, since it is {other}; --force translates it: {start}")
+                continue
             wrong = " and ".join(WARNINGS[name] for name in sentence.judgement.warnings)
             if sentence.kept:
                 sure = f"confidence {sentence.judgement.confidence}" + (f", {wrong}" if wrong else "")

@@ -95,7 +95,8 @@ def first_pass(
 
     def read(corpus: Corpus, chunks: Iterator[Chunk], filters: FilterConfig, see: Callable[[bytes], None]) -> Text:
         text = Text(corpus.config)
-        clean = Clean(corpus.reading, config.form, filters, corpus.config.tag or "")
+        drops = config.protect and filters is not _NO_FILTERS
+        clean = Clean(corpus.reading, config.form, filters, corpus.config.tag or "", protect=drops)
         for cleaned in workers.map(clean, chunks):
             if cleaned.pairs:
                 text.frames.append(spool.add(cleaned.source, cleaned.target, cleaned.pairs))
@@ -117,7 +118,10 @@ def first_pass(
         valid_texts = [
             read(corpus, _written(corpus, raw), _NO_FILTERS, overlap.add_valid) for corpus in corpora[: len(valid)]
         ]
-        train_texts = [read(corpus, corpus.chunks(), config.filters, see_training) for corpus in corpora[len(valid) :]]
+        filters = config.filters
+        if config.task == "labels":  # a label is shorter than its text, and may be the same
+            filters = filters.model_copy(update={"max_ratio": None, "identical": True})
+        train_texts = [read(corpus, corpus.chunks(), filters, see_training) for corpus in corpora[len(valid) :]]
     if not config.filters.duplicates:
         _drop_repeated(train_texts, duplicates)
     for text in valid_texts + train_texts:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from regard.config.data import PrepareConfig
+from regard.config.task import SYMBOLIC
 from regard.data.passes.first_pass import PrepareProgress, Text, Texts
 from regard.data.passes.grow import grown
 from regard.data.passes.lexicon import lexicon
@@ -18,6 +19,7 @@ from regard.data.passes.workers import Workers, alone
 from regard.data.prepare_report import SideCount, SplitReport
 from regard.data.prepared import Integers, SplitDescription, SplitWriter, id_type, load_vocabularies
 from regard.errors import UserError
+from regard.text.protected.reserved import TOKENS
 from regard.text.subwords import Subwords
 from regard.text.symbols import Symbols
 from regard.text.vocabularies import vocabulary, vocabulary_files
@@ -33,15 +35,17 @@ def learn(texts: Texts, config: PrepareConfig) -> tuple[Subwords, Subwords | Sym
         source, target = take(Path(config.subwords_from), config)
         if config.grow is not None:
             source, target = _grown(texts, config, source, target)
+        if config.task == "labels" and not isinstance(target, Symbols):
+            target = _symbols(texts, config)
     else:
         sample = list(_sample(texts.train, config.sample, config.seed))
-        apart = not config.shared or config.task == "parsing"
+        apart = not config.shared or config.task in SYMBOLIC
         source = _subwords(texts, sample, config, (0,) if apart else (0, 1))
         if isinstance(source, Words):
             source = _with_dictionary(texts, sample, source)
         target = source
-        if config.task == "parsing":
-            target = Symbols.learn(_targets(texts, texts.train))
+        if config.task in SYMBOLIC:
+            target = _symbols(texts, config)
         elif apart:
             target = _subwords(texts, sample, config, (1,))
     if isinstance(target, Symbols):
@@ -52,7 +56,7 @@ def learn(texts: Texts, config: PrepareConfig) -> tuple[Subwords, Subwords | Sym
 def take(folder: Path, config: PrepareConfig) -> tuple[Subwords, Subwords | Symbols]:
     """Load the subwords of a model or of prepared data, so that new data is compatible with it."""
     source, target = load_vocabularies(folder)
-    if isinstance(target, Symbols) != (config.task == "parsing"):
+    if config.task != "labels" and isinstance(target, Symbols) != (config.task == "parsing"):
         raise UserError(f"{folder}: its vocabularies are not for {config.task}; name another folder, or another --task")
     return source, target
 
@@ -77,12 +81,22 @@ def _grown(
     return new, grown(target, sentences((1,)), config.grow)
 
 
+def _symbols(texts: Texts, config: PrepareConfig) -> Symbols:
+    """Return the symbols of all training trees, or the labels of all training texts."""
+    if config.task == "labels":
+        spaced = next((label for label in _targets(texts, [*texts.train, *texts.valid]) if " " in label), None)
+        if spaced is not None:
+            raise UserError(f"the label {spaced[:60]!r} has a space in it; write labels as one word, such as very-good")
+    return Symbols.learn(_targets(texts, texts.train), config.task)
+
+
 def _subwords(
     texts: Texts, sample: list[tuple[Frame, Integers]], config: PrepareConfig, sides: tuple[int, ...]
 ) -> Subwords:
     kind = "words" if config.vocabulary_kind == "words" else config.subwords
     scale = sum(text.count() for text in texts.train) / sum(len(rows) for _, rows in sample)
-    task = Learn(texts.spool, sides, config.vocabulary, scale, kind, config.tags)
+    tags = (*config.tags, *(TOKENS if config.protect else ()))
+    task = Learn(texts.spool, sides, config.vocabulary, scale, kind, tags)
     return vocabulary(alone(task, sample), "subwords")
 
 
@@ -108,7 +122,7 @@ def _tell_unknown(texts: Texts, symbols: Symbols) -> None:
     for text in texts.valid:
         found = {symbol for line in _targets(texts, [text]) for symbol in line.split(" ")}
         if unknown := sorted(found.difference(symbols.names)):
-            text.warnings.append(f"symbols that no training tree has: {' '.join(unknown)}")
+            text.warnings.append(f"symbols that the training data has not: {' '.join(unknown)}")
 
 
 def _sample(texts: Sequence[Text], size: int, seed: int) -> Iterator[tuple[Frame, Integers]]:
@@ -154,9 +168,10 @@ class SecondPass:
         factors: Mapping[str, float] | None = None,
         *,
         speech_levels: bool = False,
+        protect: bool = False,
     ) -> None:
         self._ids = id_type(max(subwords[0].size, subwords[1].size))
-        self._task = Encode(texts.spool, vocabulary_files(*subwords), self._ids, speech_levels)
+        self._task = Encode(texts.spool, vocabulary_files(*subwords), self._ids, speech_levels, protect)
         self._folder, self._workers, self._progress = folder, workers, progress
         self.factors = factors or {}
         """By which the weights of the corpora with a tag are multiplied."""

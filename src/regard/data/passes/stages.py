@@ -18,9 +18,10 @@ from regard.config.data import FilterConfig
 from regard.data.passes.spool import Frame, read_frame
 from regard.data.prepared import Ids, Integers
 from regard.data.raw_pairs import Chunk, Reading, parse_chunk
-from regard.text.filters import EMPTY, digest, reason_after, reason_before
+from regard.text.filters import EMPTY, PROTECTED, digest, reason_after, reason_before
 from regard.text.formality import INTO_KOREAN, level_tag
 from regard.text.normalise import Form, normalise
+from regard.text.protected.reserved import agree, with_reserved
 from regard.text.subwords import Subwords, WrongSize
 from regard.text.symbols import Symbols
 from regard.text.vocabularies import source_and_target
@@ -50,6 +51,8 @@ class Clean:
     filters: FilterConfig
     tag: str
     """Pairs are equal only if their tags are."""
+    protect: bool = False
+    """Drop pairs whose addresses or placeholders differ."""
 
     def __call__(self, chunk: Chunk) -> Cleaned:
         if not any(block.strip(b"\n") for block in chunk.blocks):  # blank lines, of which a file may have millions
@@ -65,6 +68,9 @@ class Clean:
             source, target = normalise(raw_source, form), normalise(raw_target, form)
             if why := reason_after(source, target, filters):
                 dropped[why] += 1
+                continue
+            if self.protect and not agree(source, target):
+                dropped[PROTECTED] += 1
                 continue
             good_sources.append(source)
             good_targets.append(target)
@@ -98,6 +104,8 @@ class Encode:
     ids: Literal["uint16", "uint32"]
     speech_levels: bool = False
     """Whether the tags of pairs into Korean tell the speech level of the target."""
+    protect: bool = False
+    """Let reserved tokens stand for protected spans."""
 
     @cached_property
     def _subwords(self) -> tuple[Subwords, Subwords | Symbols]:
@@ -107,6 +115,8 @@ class Encode:
     def __call__(self, job: EncodeJob) -> Encoded:
         texts = read_frame(self.spool, job.frame)
         source, target = texts if job.kept is None else (list(compress(side, job.kept)) for side in texts)
+        if self.protect and source:
+            source, target = (list(side) for side in zip(*map(with_reserved, source, target), strict=True))
         source_ids, source_lengths = self._encode(0, source)
         target_ids, target_lengths = self._encode(1, target)
         if job.tag is not None:

@@ -104,6 +104,7 @@ class NativeEngine:
         rules = (request.banned, request.required, request.terms, request.prefixes, request.no_repeat, request.trees)
         return (
             request.sampling is not None
+            or request.decoding != "search"
             or request.unknown
             or any(rules)
             or request.decode.beam > WIDEST

@@ -11,7 +11,7 @@ import numpy as np
 from regard.config.model import ModelConfig, TransformerConfig
 from regard.engines.native.library import Config
 from regard.errors import UserError
-from regard.exchange.kinds import other_kind
+from regard.exchange.kinds import PROPOSALS, other_kind
 from regard.model.sinusoids import TABLE, sinusoid_table
 from regard.saved.saved_model import WEIGHTS
 from regard.saved.weights import Array
@@ -64,7 +64,7 @@ def packed_config(config: TransformerConfig, *, int8: bool) -> Config:
 
 def packed_tensors(config: TransformerConfig, weights: Mapping[str, Array]) -> list[Array]:
     """Return all tensors in order as C floats; raise UserError if one is missing or extra. The engine checks shapes."""
-    left = dict(weights)
+    left = {name: weight for name, weight in weights.items() if not name.startswith(PROPOSALS)}
 
     def take(name: str) -> Array:
         if name not in left:

@@ -9,6 +9,7 @@ const END = "</s>";
 
 export function searchPanel(sentence, _, say) {
   const { branches, n_best: found, greedy, target } = sentence;
+  if (!branches.length) return { element: html("div", { class: "search" }, writtenSteps(sentence, say)) };
   const finished = branches.filter((branch) => branch.token === END);
   const best = finished.reduce((one, other) => (other.score > one.score ? other : one));
   const path = pathTo(branches, best);
@@ -19,6 +20,7 @@ export function searchPanel(sentence, _, say) {
   const element = html(
     "div",
     { class: "search" },
+    writtenSteps(sentence, say),
     html("p", { class: "note" }, say.searchNote(beam)),
     other,
     html("div", { class: "view scroll", tabindex: 0, role: "region", "aria-label": say.tree }, tree),
@@ -49,6 +51,23 @@ export function searchPanel(sentence, _, say) {
     ),
   );
   return { element };
+}
+
+// The tokens that each step wrote together, of a search that writes several a step; null of any other.
+function writtenSteps({ steps: stepOf, target }, say) {
+  if (!stepOf) return null;
+  const last = Math.max(...stepOf);
+  const rows = Array.from({ length: last }, (_, step) =>
+    html(
+      "li",
+      {},
+      target.tokens
+        .filter((_, place) => stepOf[place] === step + 1)
+        .map((token) => shownToken(token, say))
+        .join(" "),
+    ),
+  );
+  return html("div", {}, html("p", { class: "note" }, say.stepsNote(stepOf.length, last)), html("ol", { class: "steps" }, rows));
 }
 
 function proposal(output, languages, say, remark) {

@@ -37,6 +37,7 @@ const ENGLISH = {
   end: "end",
   searchNote: (beam) =>
     `At each step the search keeps the ${beam} best beginnings, the best on top, with their log probabilities. The line in colour leads to the best translation.`,
+  stepsNote: (tokens, steps) => `${tokens} tokens in ${steps} steps: each line has the tokens that one step wrote last.`,
   searchOther: "The fast engine rounds, and chose another translation than this search.",
   tree: "The beam search as a tree",
   found: "What the search found",
@@ -148,6 +149,8 @@ const KOREAN = {
   end: "끝",
   searchNote: (beam) =>
     `단계마다 번역의 앞부분 가운데 가장 좋은 ${beam}개를 남깁니다. 맨 위가 가장 좋은 것이고, 숫자는 로그 확률입니다. 색이 있는 선을 따라가면 가장 좋은 번역에 이릅니다.`,
+  stepsNote: (tokens, steps) =>
+    `토큰 ${tokens}개를 ${steps}단계에 썼습니다. 한 줄은 한 단계에서 마지막으로 쓴 토큰들입니다.`,
   searchOther: "빠른 엔진은 값을 반올림하므로 이 탐색과 다른 번역을 골랐습니다.",
   tree: "빔 서치 트리",
   found: "탐색으로 찾은 번역",

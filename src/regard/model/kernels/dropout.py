@@ -63,6 +63,12 @@ def keep_scale(shape: torch.Size, chance: float) -> Tensor:
     return kept.mul_(256 / (256 - dropped))
 
 
+def uniform(shape: tuple[int, ...], device: torch.device) -> Tensor:
+    """Return uniform numbers from 0 to below 1, on a CPU from this thread's source as dropout's are."""
+    generator = _source.generator if device.type == "cpu" else None
+    return torch.rand(shape, device=device, generator=generator)
+
+
 def standard_normal(like: Tensor) -> Tensor:
     """Return standard normal numbers of a tensor's shape, on a CPU from this thread's source as dropout's are."""
     generator = _source.generator if like.device.type == "cpu" else None

@@ -16,7 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from regard.config.model import AnyTransformerConfig
-from regard.model.cache import Cache, sources_of
+from regard.model.cache import sources_of
+from regard.model.layers import LayerCache
 from regard.model.seq2seq import Memory
 from regard.model.transformer import Transformer, TransformerState
 
@@ -106,7 +107,7 @@ class NextWordTransformer(Transformer):
         words = self.next_word.memory(memory.encoded_BSD, source_BS, memory.mask_BS)
         return replace(words, penalty=memory.penalty), recorded
 
-    def _state(self, empty: Cache, memory: Memory, mask_BS: Tensor | None) -> NextWordState:
+    def _state(self, empty: LayerCache, memory: Memory, mask_BS: Tensor | None) -> NextWordState:
         assert isinstance(memory, WordMemory)
         state = super()._state(empty, memory, mask_BS)
         return NextWordState(state.caches, state.memories, mask_BS, turn=Turn.first(memory.word_BND))

@@ -7,14 +7,15 @@ from typing import Any
 from regard.documents import html
 from regard.documents.segment import Piece, seen
 from regard.serve.api.fields import Fields
-from regard.serve.api.languages import name, served
+from regard.serve.api.languages import served
 from regard.serve.batching.cancellation import CancellationToken
-from regard.serve.detect import Detected
 from regard.serve.models import Step
 from regard.serve.refused import Refused
 from regard.serve.service import Answer
 from regard.serve.state import AppState
 from regard.terms.glossary import Glossary
+from regard.text.protected.detect import Detected
+from regard.text.protected.languages import name
 
 SHORT = 40  # characters; too few to detect a language from one text alone
 
@@ -37,12 +38,16 @@ class Asked:
     """Elements whose content is not translated."""
     glossary: Glossary | None = None
     """Terms to use in place of the server's."""
+    force: bool = False
+    """Whether to translate texts, too, that are not in the source language."""
     formality: str | None = None
     """The speech level to write in, where the model knows it."""
 
     def pieces(self, text: str) -> list[Piece]:
         """Split a text with tags into pieces."""
-        return html.pieces(text, kept=self.ignored, inside=html.beside_words(text) if self.xml else ())
+        return html.pieces(
+            text, kept=self.ignored, inside=html.beside_words(text) if self.xml else (), attributes=not self.xml
+        )
 
     @property
     def characters(self) -> int:
@@ -137,7 +142,14 @@ def translated(state: AppState, asked: Asked, cancellation: CancellationToken) -
                 cancellation,
                 alternatives=asked.alternatives,
                 split=asked.split,
+                force=asked.force,
                 glossary=asked.glossary,
             )
         done |= zip(numbers, answers, strict=True)
-    return [(one, done[number]) for number, one in enumerate(read)]
+    return [(_told(one, done[number], asked), done[number]) for number, one in enumerate(read)]
+
+
+def _told(read: Detected, answer: Answer, asked: Asked) -> Detected:
+    """Return the language of a text: if it is detected, the one that the text was left in, as /detect has it."""
+    found = None if answer.translation is None else answer.translation.language
+    return read if asked.source is not None or found is None else found

@@ -24,10 +24,10 @@ from regard.serve.api.described import (
     text,
 )
 from regard.serve.api.fields import Fields, Supported, fields
-from regard.serve.api.languages import base, name
 from regard.serve.knowledge.answer import KNOWN_ONE, knowledge_of
 from regard.serve.refused import Refused
 from regard.serve.state import AppState
+from regard.text.protected.languages import base, name
 from regard.translate.translator import FORMALITY as LEVELS
 
 UNLIMITED = 1_000_000_000_000  # DeepL's value for an unlimited quota

@@ -25,11 +25,12 @@ from regard.serve.api.described import (
 )
 from regard.serve.api.documents import Read
 from regard.serve.api.fields import Fields, Supported, Upload, fields
-from regard.serve.api.languages import name, served
+from regard.serve.api.languages import served
 from regard.serve.batching.cancellation import CancellationToken
 from regard.serve.knowledge.answer import FIELDS, KNOWN, knowledge_of
 from regard.serve.refused import Refused
 from regard.serve.state import AppState
+from regard.text.protected.languages import name
 
 AUTO = "auto"
 DOWNLOAD = "/download_file/{filename}"
@@ -38,7 +39,7 @@ WORK = (400, 403, 429, 500, 503)  # error statuses of operations that translate
 ALONE: Supported = {"q": None, "api_key": None}
 PAIR: Supported = {"source": None, "target": None, "api_key": None}
 TEXT: Supported = {**PAIR, "q": None}
-TRANSLATE: Supported = {**TEXT, "format": None, "alternatives": None}
+TRANSLATE: Supported = {**TEXT, "format": None, "alternatives": None, "force": None}
 FILE: Supported = {**PAIR, "file": None}
 LIST: Supported = {"api_key": None}
 LANGUAGE = record({"code": string(), "name": string()})
@@ -74,6 +75,7 @@ def operations(state: AppState) -> list[Operation]:
     options = {
         "format": or_null(string(enum=["text", "html", ""])),
         "alternatives": or_null({"type": "integer", "maximum": state.settings.alternatives}),
+        "force": or_null({"type": "boolean", "description": "Translate text that is not in the source language, too"}),
     }
     pair = direction(state)
     texts = record({"q": q, **pair, **options}, ("q", "source", "target"))
@@ -123,7 +125,14 @@ async def translate(state: AppState, request: Request) -> Response:
     format_ = ask.text_field(found, "format") or "text"
     if format_ not in ("text", "html"):
         raise Refused(400, f"{format_[:40]} format is not supported")
-    asked = Asked(texts, source, target, html=format_ == "html", alternatives=_alternatives(state, found))
+    asked = Asked(
+        texts,
+        source,
+        target,
+        html=format_ == "html",
+        alternatives=_alternatives(state, found),
+        force=_force(found, format_),
+    )
     with charged(state, holder, asked.characters):
         done = await state.run(
             request,
@@ -242,6 +251,16 @@ def _q(state: AppState, found: Fields) -> tuple[list[str], bool]:
     if q is None or q in ("", []):
         raise ask.missing("q")
     return ask.texts(state, q, "q"), isinstance(q, list)
+
+
+def _force(found: Fields, format_: str) -> bool:
+    """Return whether texts in other languages are translated, too; in pages the field would have no effect."""
+    given = found.get("force")
+    if given in (None, "", False, "false", "0", 0):
+        return False
+    if given not in (True, "true", "1", 1) or format_ == "html":
+        raise Refused(400, "Invalid request: force parameter is true or false, and for text only")
+    return True
 
 
 def _alternatives(state: AppState, found: Fields) -> int:

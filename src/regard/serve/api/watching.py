@@ -24,7 +24,7 @@ async def health(_: AppState, request: Request) -> Response:
 
 
 async def ready(state: AppState, _: Request) -> Response:
-    if state.draining:
+    if state.leaving or state.draining:
         raise Refused(503, "The server is about to stop", retry_after=1)
     return JSONResponse({"status": "ready"})
 

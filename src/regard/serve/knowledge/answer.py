@@ -5,6 +5,7 @@ from typing import Any
 
 from regard.serve.api.described import Schema, array, or_null, record, string
 from regard.serve.service import Answer
+from regard.text.protected.spans import KINDS
 from regard.translate.translation import Translation
 
 PERCENT: Schema = {"type": "integer", "minimum": 0, "maximum": 100}
@@ -18,7 +19,15 @@ def _either(schema: Schema) -> Schema:
     return {"anyOf": [schema, array(or_null(schema))]}
 
 
-KNOWN_ONE = {"memory": MEMORY, "terms": array(TERM), "confidence": CONFIDENCE, "warnings": array(string())}
+SPAN = record({"text": string(), "kind": string(enum=list(KINDS)), "how": string(enum=["kept", "placed", "appended"])})
+KNOWN_ONE = {
+    "memory": MEMORY,
+    "terms": array(TERM),
+    "confidence": CONFIDENCE,
+    "warnings": array(string()),
+    "untranslatedLanguage": string(),
+    "protected": array(SPAN),
+}
 KNOWN = {name: _either(schema) for name, schema in KNOWN_ONE.items()}
 FIELDS = tuple(KNOWN)
 
@@ -33,7 +42,12 @@ class Known:
     """The glossary's terms that could not be placed."""
     confidence: float | None = None
     warnings: list[str] | None = None
-    """The problem of the translation: it `repeats` itself, is `copied` or `short`."""
+    """What is wrong with the translation: it `repeats` itself, is `copied` or `short`, has protected text `appended`
+    that the model lost, or was left as it is because of its `language`."""
+    untranslatedLanguage: str | None = None  # as clients read it
+    """The language of a text, or of a sentence in it, that was left as it is."""
+    protected: list[dict[str, Any]] | None = None
+    """The spans that were not translated, and what became of each."""
 
 
 def knowledge_of(answer: Answer) -> Known:
@@ -44,7 +58,9 @@ def knowledge_of(answer: Answer) -> Known:
         return Known()
     unplaced = [asdict(use) for use in one.unplaced]
     sure = None if one.confidence is None else round(one.confidence, 2)
-    return Known(_memory(one), unplaced or None, sure, list(one.warnings) or None)
+    other = None if one.language is None else one.language.language
+    spans = [asdict(span) for span in one.spans]
+    return Known(_memory(one), unplaced or None, sure, list(one.warnings) or None, other, spans or None)
 
 
 def _memory(one: Translation) -> dict[str, Any] | None:

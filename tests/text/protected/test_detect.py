@@ -3,7 +3,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from py3langid.langid import LanguageIdentifier
 
-from regard.serve.detect import Detector
+from regard.text.protected.detect import Detector
 
 
 @pytest.fixture(scope="module")

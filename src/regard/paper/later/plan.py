@@ -1,0 +1,101 @@
+"""The plan of the experiment on what came after the paper: which models are trained, and how they are measured."""
+
+from typing import Annotated, Any, Self
+
+from pydantic import Field, model_validator
+
+from regard.config.checked import Count, Frozen
+from regard.config.decode import Decoding
+from regard.config.presets import preset
+from regard.config.run import Config
+from regard.data.prepared import Prepared
+from regard.model.cost import cost
+from regard.paper.systems.plan import as_large
+from regard.train.run import settle
+
+Settings = dict[str, dict[str, Any]]
+
+
+class Writing(Frozen):
+    """A way in which a model writes the test sentences."""
+
+    decoding: Decoding = "search"
+    iterations: Annotated[int, Field(ge=1, le=1000)] | None = None
+    beam: Count | None = None
+
+    @property
+    def name(self) -> str:
+        details = [f"beam {self.beam}" if self.beam else "", f"{self.iterations} iterations" if self.iterations else ""]
+        return ", ".join(part for part in (self.decoding, *details) if part)
+
+
+class LaterRow(Frozen):
+    """A model that translates."""
+
+    name: str
+    preset: str
+    seeds: Annotated[tuple[int, ...], Field(min_length=1)] = (1,)
+    writings: Annotated[tuple[Writing, ...], Field(min_length=1)] = (Writing(beam=1),)
+    distilled: bool = False
+    """Train on the data of --distilled: the same sources with another model's translations."""
+    heads_for: str | None = None
+    """The row to whose trained model heads for blockwise decoding are given."""
+    set: Settings = Field(default_factory=dict)
+
+
+class ListOps(Frozen):
+    """The task over length: the value of a nested expression (Nangia and Bowman, 2018; Tay et al., 2021)."""
+
+    lengths: Annotated[tuple[Annotated[int, Field(ge=16, le=1 << 16)], ...], Field(min_length=1)]
+    """Most tokens of an expression; the least is half of it."""
+    train: Count
+    test: Count
+    steps: Count
+    seeds: Annotated[tuple[int, ...], Field(min_length=1)] = (1,)
+    mixings: Annotated[dict[str, dict[str, Any]], Field(min_length=1)]
+    """Settings of each model, by name."""
+    set: Settings = Field(default_factory=dict)
+
+
+class Later(Frozen):
+    """The content of later.toml. The first row is the baseline: the others have as many parameters."""
+
+    steps: Count
+    """Number of updates of every row; all see the same batches."""
+    rule: str
+    """How differences are judged, decided before the runs."""
+    rows: Annotated[tuple[LaterRow, ...], Field(min_length=1)]
+    listops: ListOps | None = None
+    set: Settings = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        names = [row.name for row in self.rows]
+        if len(set(names)) != len(names):
+            raise ValueError("two rows have the same name; rename one")
+        for number, row in enumerate(self.rows):
+            if row.heads_for is not None and row.heads_for not in names[:number]:
+                raise ValueError(f"{row.name} gives heads to {row.heads_for}, which is not a row before it")
+        return self
+
+
+def merged(*layers: Settings) -> Settings:
+    """Return settings by section, later ones over earlier ones."""
+    together: Settings = {}
+    for layer in layers:
+        for section, values in layer.items():
+            together[section] = {**together.get(section, {}), **values}
+    return together
+
+
+def configuration(plan: Later, row: LaterRow, seed: int, data: Prepared) -> Config:
+    """Return the settings of a row's run: as many parameters as the baseline, the plan's steps, a seed."""
+    first = plan.rows[0]
+    own: Settings = {"train": {"steps": plan.steps, "seed": seed}}
+    if row.heads_for is not None:
+        return preset(row.preset, **merged(plan.set, row.set, own))
+    config = settle(preset(row.preset, **merged(plan.set, row.set, own)), data)
+    if row is first:
+        return config
+    goal = cost(settle(preset(first.preset, **merged(plan.set, first.set)), data).model).parameters
+    return as_large(config, goal)

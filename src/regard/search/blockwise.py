@@ -1,0 +1,119 @@
+"""Blockwise parallel decoding (Stern, Shazeer and Uszkoreit, 2018): greedy search that accepts several tokens a step.
+
+A step reads the token chosen last and the tokens that the model's heads propose after it, in one pass of the decoder,
+which gives the model's own choice after each of them. The longest beginning of the proposals that equals those choices
+is accepted, and the choice after it as well, so every step accepts at least one token. The text is greedy search's.
+
+Floating-point numbers of a block and of single steps differ by rounding. Where the two best logits are closer than TIE,
+far more than rounding, the choice is made as greedy search makes it: from the tokens so far, read one by one.
+
+Sentences are decoded one by one: in a batch each would accept another number of tokens.
+
+Shapes: S source positions, T tokens of a block, D features, V vocabulary.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from regard.config.decode import DecodeConfig
+from regard.config.special_tokens import BOS, EOS, PAD
+from regard.errors import Failed
+from regard.model.seq2seq import BlockProposer, DecoderState, Seq2Seq
+from regard.search.beam import normaliser
+from regard.search.constraints import NONE, Constraints, forbid, limits
+from regard.search.hypothesis import NO_NUMBERS, Hypothesis, finished, unscored
+from regard.search.step import next_logits
+
+TIE = 1e-3  # rounding moves a logit by some 1e-5
+
+
+@torch.inference_mode()
+def blockwise_search(
+    model: Seq2Seq,
+    source_BS: Tensor,
+    config: DecodeConfig,
+    *,
+    constraints: Constraints = NONE,
+    longest: int | None = None,
+    scored: bool = True,
+) -> list[Hypothesis]:
+    """Return a hypothesis for each sentence, with greedy search's tokens and the step that accepted each."""
+    ends = limits(source_BS, config.extra_length, constraints, longest)
+    lengths = (source_BS != PAD).sum(1).tolist()
+    return [
+        _Sentence(model, source_BS[row : row + 1, : lengths[row]], row, ends, constraints).decode(config, scored=scored)
+        for row in range(len(ends))
+    ]
+
+
+class _Sentence:
+    """The search for one sentence."""
+
+    def __init__(
+        self, model: Seq2Seq, source_1S: Tensor, row: int, ends: Sequence[int], constraints: Constraints
+    ) -> None:
+        assert isinstance(model, BlockProposer), "the model has heads that propose"
+        self.model, self.row, self.ends, self.constraints = model, row, ends, constraints
+        self.heads: BlockProposer = model
+        self.memory = model.encode(source_1S)
+        self.device = source_1S.device
+        self.tokens = [BOS]
+        self.scores: list[float] = []
+        self.steps: list[int] = []
+
+    def decode(self, config: DecodeConfig, *, scored: bool) -> Hypothesis:
+        model, heads, end = self.model, self.heads, self.ends[self.row]
+        state: DecoderState = self.model.start(self.memory, end + 1)
+        proposed: list[int] = []
+        step = 0
+        while self.tokens[-1] != EOS:
+            step += 1
+            block = [self.tokens[-1], *proposed[: end - len(self.tokens) + 1]]
+            features_1TD, grown = heads.decoded(torch.tensor([block], device=self.device), state)
+            accepted = self._verify(model.logits(features_1TD)[0].float(), block, scored=scored)
+            self.steps += [step] * accepted
+            if self.tokens[-1] != EOS:
+                state = grown.first(state.length + accepted)
+                chosen_1 = torch.tensor(self.tokens[-1:], device=self.device)
+                proposed = heads.proposed(features_1TD[:, accepted - 1], chosen_1)[0].tolist()
+        tokens = self.tokens[1:]
+        found = finished(tokens, self.scores, sum(self.scores), config) if scored else unscored(tokens[:-1])
+        return replace(found, steps=tuple(self.steps))
+
+    def _verify(self, logits_TV: Tensor, block: list[int], *, scored: bool) -> int:
+        """Append the tokens that greedy search chooses as far as the block has them, and one more; return how many."""
+        if not math.isfinite(logits_TV.sum().item()):
+            raise Failed(NO_NUMBERS)
+        normaliser_T = normaliser(logits_TV) if scored else None
+        self._forbid(logits_TV, block)
+        best = logits_TV.topk(min(2, logits_TV.shape[1]), dim=1)
+        values, indices = best.values.tolist(), best.indices[:, 0].tolist()
+        for place, token in enumerate(indices):
+            exact = len(values[place]) < 2 or values[place][0] - values[place][1] > TIE
+            chosen = token if exact else self._greedy_choice()
+            if normaliser_T is not None:
+                self.scores.append(min(0.0, float(logits_TV[place, chosen] - normaliser_T[place])))
+            self.tokens.append(chosen)
+            if chosen == EOS or place + 1 == len(block) or block[place + 1] != chosen:
+                break
+        return place + 1
+
+    def _forbid(self, logits_TV: Tensor, block: list[int]) -> None:
+        """Apply the constraints at each position, given that the proposals before it are accepted."""
+        history_1T = torch.tensor([[*self.tokens[:-1], *block]], device=self.device)
+        for place in range(len(block)):
+            before_1T = history_1T[:, : len(self.tokens) + place]
+            forbid(logits_TV[place : place + 1], before_1T, [self.row], self.ends, self.constraints)
+
+    def _greedy_choice(self) -> int:
+        """Return the token that greedy search chooses next, computed as greedy search does."""
+        state = self.model.start(self.memory, self.ends[self.row] + 1)
+        for token in self.tokens:
+            logits_1V, state = next_logits(self.model, torch.tensor([[token]], device=self.device), state)
+        history_1T = torch.tensor([self.tokens], device=self.device)
+        forbid(logits_1V, history_1T, [self.row], self.ends, self.constraints)
+        return int(logits_1V.argmax(dim=1))

@@ -1,0 +1,191 @@
+"""Proper names in a text that a model does not know, by capital letters and the model's vocabulary.
+
+A name that is one piece of the vocabulary is known, and so is its translation: Monday, Germany. What is spelt in
+several pieces is unknown; a name that is also a common word, as in "Mr Baker", would be translated as that word.
+"""
+
+import re
+from collections.abc import Callable
+
+from regard.text.protected.spans import Span
+
+# Words with a capital that are translated, although they stand inside a sentence: in lower case.
+_TRANSLATED = frozenset(
+    """
+    mr mrs ms miss dr prof professor doctor sir madam lady lord king queen prince princess president minister
+    chancellor general captain colonel major sergeant judge senator governor mayor pope bishop saint st uncle aunt
+    grandma grandpa mother father mom mum dad brother sister god lord bible christmas easter halloween thanksgiving
+    i internet north south east west northern southern eastern western central new old upper lower united states
+    kingdom republic union nations world war street avenue road square park lake river mount mountain mountains
+    island islands ocean sea bay coast valley city county state university college school church hospital hotel
+    museum bridge tower station airport company bank court house parliament congress senate army earth moon sun mars
+    venus jupiter saturn monday tuesday wednesday thursday friday saturday sunday january february march april may
+    june july august september october november december spring summer autumn winter africa america asia australia
+    austria belgium bavaria brazil bulgaria cambodia canada china croatia cyprus czech denmark egypt england estonia
+    ethiopia europe finland france germany greece greenland hungary iceland india indonesia iraq ireland italy japan
+    jordan kazakhstan kenya korea latvia lebanon libya lithuania luxembourg macedonia mexico moldova mongolia
+    morocco netherlands norway pakistan palestine philippines poland portugal prussia romania russia saudi
+    scandinavia scotland serbia siberia slovakia slovenia spain sweden switzerland syria taiwan tunisia turkey
+    ukraine vatican wales yugoslavia antarctica arctic atlantic pacific mediterranean baltic caribbean danube rhine
+    alps athens beijing belgrade brussels bucharest cairo copenhagen cologne florence geneva havana jerusalem lisbon
+    milan moscow munich naples nuremberg prague rome seoul tokyo venice vienna warsaw zurich african american arab
+    arabic asian australian austrian bavarian belgian brazilian british briton bulgarian canadian catalan catholic
+    celtic chinese christian croatian cuban dane danish dutch egyptian english englishman estonian european finn
+    finnish french frenchman german greek hebrew hindu hungarian icelandic indian indonesian iranian iraqi irish
+    islam islamic israeli italian japanese jew jewish jews korean latin latvian lithuanian malay mexican mongolian
+    muslim norwegian persian pole polish portuguese protestant roman romanian romans russian scot scottish serbian
+    slovak slovenian spaniard spanish swede swedish swiss thai tibetan turk turkish ukrainian vietnamese welsh
+    esperanto zealand day eve year department embassy cabinet league standard time times civil police daddy mommy
+    allies buddhism buddhist christianity communist democrat republican nazi olympics olympic renaissance marxism
+    """.split()  # noqa: SIM905
+)
+_TITLES = frozenset("mr mrs ms miss dr prof professor herr frau herrn fräulein monsieur madame señor señora".split())  # noqa: SIM905
+# What follows a name at the beginning of a sentence, and hardly another word that stands there without an article.
+_AUXILIARIES = frozenset(
+    """
+    is was has had will would can could should must may might does did doesn't didn't isn't wasn't hasn't hadn't
+    won't can't couldn't wouldn't shouldn't never always often also just still already only really probably and or
+    """.split()  # noqa: SIM905
+)
+_VERBS = frozenset(
+    """
+    says tells asks goes comes gets gives takes makes knows thinks wants likes loves hates lives works plays looks
+    seems writes sees hears feels needs tries speaks became began bit blew broke brought built bought caught chose
+    cut dealt drew drank drove ate fell fed felt fought found flew forgot forgave froze got gave went grew hung
+    heard hid hit held hurt kept knew laid led left lent let lay lit lost made meant met paid put quit read rode
+    rang rose ran said saw sold sent set shook shot shut sang sat slept spoke spent spread stood stole stuck struck
+    swore swept swam took taught tore told thought threw understood woke wore won wrote came
+    """.split()  # noqa: SIM905
+)
+# What follows a verb rather than a noun in the plural.
+_AFTER_VERB = frozenset(
+    """
+    a an the to in on at my your his her its our their it that this with for from up down out me you him us them
+    """.split()  # noqa: SIM905
+)
+# Names that are also common words.
+_WORD_NAMES = frozenset(
+    """
+    will mark rose grace joy faith bill frank jack chase drew gene grant guy iris ivy lance miles pat penny ray rich
+    rob ruby sandy sue victor wade daisy lily violet heather olive hazel pearl amber jade cliff dale dean don earl
+    forrest glen hunter jasper kit marsh max norm peg reed rusty wolf woody duke pierce
+    """.split()  # noqa: SIM905
+)
+# Names that name things more often, and so only where no thing is meant: inside a sentence, or before a verb of people.
+_SELDOM_NAMES = frozenset(
+    """
+    hope dawn art angel chance clay lane noble sage scarlet stone summer sunny trip autumn melody harmony charity
+    destiny brook crystal opal basil herb ginger
+    """.split()  # noqa: SIM905
+)
+_SMALL = frozenset("a an the and or of in on at to for from by with as but nor is".split())  # noqa: SIM905
+_COMMON_ENDINGS = (
+    *("ing", "ion", "ness", "ment", "ly", "ity", "ism", "ous", "able", "ible", "ful", "less", "ship", "hood", "ics"),
+    *("ology", "sis", "ic", "ive", "wise", "ever", "ward", "wards", "more", "while", "thing", "one", "body", "s"),
+)
+_NOUNS_CAPITAL = frozenset(("de", "lb"))  # languages in which every noun has a capital letter
+_LETTERS = r"[^\W\d_](?:[^\W\d_]|[\u0300-\u036f])*+"
+_WORD = re.compile(rf"(?<![\w'’.-]){_LETTERS}(?:[-'’]{_LETTERS})*+")
+_ENDING = re.compile(r"['’](?:s|m|ve|ll|d|re)?$", re.IGNORECASE)
+_CAPITAL = re.compile(r"(?<=[\s(\"'“‘„«-])[^\W\d_a-z]")
+_OPENS = re.compile(r"(?:^|[.!?:…]['\"”’)]*\s+|[\"“„«(—–]\s*|[\"'‘]\s*$)\W*$")
+LOOK_BACK = 16  # characters in which the beginning of a sentence is looked for
+
+
+def find_names(text: str, language: str | None, known: Callable[[str], bool]) -> list[Span]:
+    """Return the names in a sentence that the model does not know; `known` says whether a word is in its vocabulary.
+
+    In CAPITALS and Title Case names can't be told from other words, so there are none.
+    """
+    if _CAPITAL.search(f" {text}") is None:
+        return []
+    words = list(_WORD.finditer(text))
+    capital = [one.group()[0].isupper() for one in words]
+    if len(words) > 2 and all(big or one.group() in _SMALL for big, one in zip(capital, words, strict=True)):
+        return []
+    found = [capital[n] and _is_name(text, words, n, language, known) for n in range(len(words))]
+    _take_neighbours(text, words, capital, found, known)
+    return _joined(text, words, found)
+
+
+def _is_name(
+    text: str, words: list[re.Match[str]], number: int, language: str | None, known: Callable[[str], bool]
+) -> bool:
+    """Return whether a word with a capital letter is a name that the model would not keep."""
+    word = _bare(words[number].group())
+    lower = word.lower()
+    if number and words[number - 1].group().lower() in _TITLES:
+        return True
+    if language in _NOUNS_CAPITAL or len(word) < 2 or lower.endswith(("n't", "n’t")):
+        return False
+    if lower in _TRANSLATED or lower.removesuffix("s") in _TRANSLATED:
+        return False
+    if _opens(text, words[number]):
+        return language == "en" and _begins_as_name(text, words, number, known)
+    named = language == "en" and lower in _WORD_NAMES | _SELDOM_NAMES
+    return named or not (known(word) or known(lower))
+
+
+def _begins_as_name(text: str, words: list[re.Match[str]], number: int, known: Callable[[str], bool]) -> bool:
+    """Return whether the first word of an English sentence is a name: a noun in the singular without an article."""
+    whole = words[number].group()
+    word = _bare(whole)
+    lower, following, third = word.lower(), _at(words, number + 1), _at(words, number + 2)
+    if lower in _SELDOM_NAMES:
+        return following in _VERBS
+    if lower not in _WORD_NAMES:
+        if known(word) or known(lower) or (lower.endswith(_COMMON_ENDINGS) and whole == word):
+            return False
+        if following[:1].isupper() and _bare(following).lower() not in _TRANSLATED and not known(_bare(following)):
+            return True  # a first name and a surname
+    if whole != word or text[words[number].end() : words[number].end() + 1] == ",":
+        return True
+    doing = following.endswith("ed") or (following.endswith("s") and third in _AFTER_VERB) or following.endswith("ly")
+    return following in _AUXILIARIES | _VERBS or (doing and following.islower())
+
+
+def _at(words: list[re.Match[str]], number: int) -> str:
+    return words[number].group() if number < len(words) else ""
+
+
+def _opens(text: str, word: re.Match[str]) -> bool:
+    """Return whether a word begins a sentence or a quotation."""
+    return _OPENS.search(text[max(0, word.start() - LOOK_BACK) : word.start()]) is not None
+
+
+def _take_neighbours(
+    text: str, words: list[re.Match[str]], capital: list[bool], found: list[bool], known: Callable[[str], bool]
+) -> None:
+    """Add the capitalised words beside a name, as the first name of a surname; `found` is changed."""
+    for number in range(len(words) - 1, 0, -1):
+        before = words[number - 1]
+        if found[number] and capital[number - 1] and text[before.end() : words[number].start()] == " ":
+            name = known(before.group()) and not _opens(text, before) and before.group().lower() not in _TRANSLATED
+            found[number - 1] = found[number - 1] or (name and len(before.group()) > 1)
+    for number in range(1, len(words)):
+        between = text[words[number - 1].end() : words[number].start()]
+        if (
+            found[number - 1]
+            and capital[number]
+            and between == " "
+            and words[number].group().lower() not in _TRANSLATED
+        ):
+            found[number] = True
+
+
+def _joined(text: str, words: list[re.Match[str]], found: list[bool]) -> list[Span]:
+    """Return the spans of names; adjacent words are one name, and a possessive ending is none of it."""
+    spans: list[Span] = []
+    for one, name in zip(words, found, strict=True):
+        if not name:
+            continue
+        end = one.start() + len(_bare(one.group()))
+        if spans and text[spans[-1].end : one.start()] == " ":
+            spans[-1] = Span(spans[-1].start, end, "name")
+        else:
+            spans.append(Span(one.start(), end, "name"))
+    return spans
+
+
+def _bare(word: str) -> str:
+    return _ENDING.sub("", word)

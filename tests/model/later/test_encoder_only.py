@@ -1,0 +1,91 @@
+"""An encoder alone: labels and masked tokens."""
+
+import pytest
+import torch
+
+from regard.config.model import model_config
+from regard.config.special_tokens import BOS, EOS, PAD
+from regard.errors import UserError
+from regard.model.build import build
+from regard.model.later.encoder_only import MASK, EncoderOnly
+
+SIZES = {"encoder_layers": 2, "d_model": 16, "d_ff": 24, "heads": 2, "architecture": "encoder-only"}
+SOURCE = torch.tensor([[5, 6, 7, 8, EOS], [9, EOS, PAD, PAD, PAD]])
+TARGET = torch.tensor([[BOS, 4, EOS], [BOS, 6, EOS]])
+
+
+def labels() -> EncoderOnly:
+    torch.manual_seed(1)
+    built = build(model_config(**SIZES, vocabulary=7, source_vocabulary=20))
+    assert isinstance(built, EncoderOnly)
+    return built
+
+
+def masked(**changes: object) -> EncoderOnly:
+    torch.manual_seed(1)
+    built = build(model_config(**SIZES, vocabulary=20, learns="masked", **changes))
+    assert isinstance(built, EncoderOnly)
+    return built
+
+
+@torch.no_grad()
+def test_a_label_is_expected_once_and_padding_changes_nothing() -> None:
+    model = labels().eval()
+    lesson = model.lesson(SOURCE, TARGET)
+    assert lesson.expected.tolist() == [4, 6] and lesson.features.shape == (2, 16)
+    assert model.logits(lesson.features).shape == (2, 7)
+    alone = model.lesson(SOURCE[1:, :2], TARGET[1:]).features
+    torch.testing.assert_close(alone[0], lesson.features[1], atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(model.features(SOURCE, TARGET[:, :1])[:, 0], lesson.features)
+    encoded = model.encode(SOURCE).encoded_BSD
+    assert model.pool is not None
+    mean = torch.tanh(model.pool(torch.stack((encoded[0].mean(0), encoded[1, :2].mean(0)))))
+    torch.testing.assert_close(lesson.features, mean, atol=1e-5, rtol=1e-4)
+
+
+def test_masks_are_as_in_bert() -> None:
+    model = masked().train()
+    torch.manual_seed(0)
+    source = torch.randint(4, 20, (500, 60))
+    source[:, -1] = EOS
+    chosen, given = model._corrupted(source)
+    assert not chosen[:, -1].any() and torch.equal(given[~chosen], source[~chosen])
+    assert abs(float(chosen[:, :-1].float().mean()) - 0.15) < 0.01
+    of_chosen = given[chosen]
+    assert abs(float((of_chosen == MASK).float().mean()) - 0.8) < 0.02
+    same = float((of_chosen == source[chosen]).float().mean())
+    assert abs(same - (0.1 + 0.1 / 16)) < 0.02, "a tenth stays, and a random token may be the same"
+    assert int(given.max()) < 20
+
+
+@torch.no_grad()
+def test_masked_tokens_are_expected_from_both_sides() -> None:
+    model = masked().eval()
+    source = torch.randint(4, 20, (4, 30))
+    lesson = model.lesson(source, TARGET)
+    assert torch.equal(lesson.expected, model.lesson(source, TARGET).expected), "every validation has the same masks"
+    there = lesson.expected != PAD
+    assert there.any() and torch.equal(lesson.expected[there], source[there])
+    assert model.logits(lesson.features).shape == (4, 30, 20)
+
+
+def test_two_vocabularies_predict_the_text_s_own() -> None:
+    model = masked(source_vocabulary=30, share_embeddings=False)
+    assert len(model.projection_VD) == 30
+
+
+@pytest.mark.parametrize("make", [labels, masked])
+def test_training_reaches_every_parameter(make: object) -> None:
+    model = make().train()  # type: ignore[operator]
+    torch.manual_seed(3)
+    source = torch.randint(4, 20, (2, 40))
+    lesson = model.lesson(source, TARGET)
+    model.logits(lesson.features).logsumexp(-1).sum().backward()
+    assert all(parameter.grad is not None for parameter in model.parameters())
+
+
+def test_it_writes_no_text() -> None:
+    model = labels()
+    with pytest.raises(UserError, match="regard classify"):
+        model.start(model.encode(SOURCE), 5)
+    assert model.attentions(SOURCE, TARGET).cross == ()
