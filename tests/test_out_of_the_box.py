@@ -37,7 +37,8 @@ def test_a_sentence_each_way() -> None:
 
 
 def test_everyday_lines_come_out_as_many_as_went_in() -> None:
-    found = translate("--model", DEFAULT, "--format", "jsonl", given="".join(f"{line}\n" for line in EVERYDAY))
+    given = "".join(f"{line}\n" for line in EVERYDAY)
+    found = translate("--model", DEFAULT, "--format", "jsonl", "--force", given=given)
     lines = [json.loads(line) for line in found.splitlines()]
     assert len(lines) == len(EVERYDAY)
     assert "Bahnhof" in lines[0]["text"]

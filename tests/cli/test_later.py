@@ -67,7 +67,7 @@ def test_mask_predict_writes_in_iterations(data: Path, tmp_path: Path, monkeypat
     model = ["--model", str(out / "model")]
     translate = Run(monkeypatch, "translate")
     code, lines, err = translate(
-        *model, "--decoding", "mask-predict", "--iterations", "4", "--format", "jsonl", stdin=TEXTS
+        *model, "--decoding", "mask-predict", "--iterations", "4", "--format", "jsonl", "--force", stdin=TEXTS
     )
     assert (code, err) == (0, "")
     output = json.loads(lines.splitlines()[0])["sentences"][0]["outputs"][0]

@@ -28,7 +28,7 @@ def test_train_translate_evaluate_and_score(
     assert last["step"] == 4 and "bleu" in last
 
     model = ["--model", str(out / "model")]
-    asked = ["--n-best", "2", "--format", "jsonl", "--alignment"]
+    asked = ["--n-best", "2", "--format", "jsonl", "--alignment", "--force"]
     code, lines, err = Run(monkeypatch, "translate")(*model, *asked, stdin="number 7\n번 호 👩‍👧\n".encode())
     assert (code, err) == (0, "")
     found = [json.loads(line) for line in lines.decode().splitlines()]

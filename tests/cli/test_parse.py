@@ -142,7 +142,7 @@ def test_a_parser_does_not_translate_nor_a_translator_parse(
     assert code == 2 and "translates, and can't parse" in err
     for format_ in ("huggingface", "onnx"):
         code, _, err = Run(monkeypatch, "export")("--model", model, "--to", format_, "--out", f"{place}/{format_}")
-        assert code == 2 and "is a parser" in err
+        assert code == 2 and ("is a parser" in err or "is for parsing" in err)
 
 
 def test_a_smaller_parser_is_still_one(place: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_grow_as_the_issue_writes_it(run: Run) -> None:
         ("--text a.en", "--task denoise and --text go together"),
         ("--task denoise --text a.en --corpus multi30k", "--task denoise and --text go together"),
         ("--task denoise --text a.en --separate", "leave out --separate"),
-        ("--task denoise --text a.en --vocabulary-kind words", "leave out --separate and words"),
+        ("--task denoise --text a.en --vocabulary-kind words", "leave out the other option"),
         ("--train a.en a.ko --grow 10", "--subwords-from"),
         ("--train a.en a.ko --speech-levels", "--tag '<2ko>'"),
         ("--train a.en a.ko --tag <2ko><", "without spaces or commas"),

@@ -50,7 +50,7 @@ def test_beside_with_a_report(run: Run, folder: Path, tmp_path: Path) -> None:
         ("a.pdf", "a.pdf: .pdf can't be translated; "),
         ("missing.pdf", "missing.pdf: no such file; "),
         ("a.doc", "a.doc: .doc can't be translated; "),
-        ("a.bin", "a.bin: not a format that can be translated; those are "),
+        ("a.bin", "a.bin: not a format that can be translated. Formats: "),
         ("a.docx", "a.docx: is not a whole file of its format"),
         ("a.html --bilingual", "a.html: --bilingual is for .docx and .xlsx; "),
         ("words --report x.json", "--bilingual and --report are for a file with structure"),

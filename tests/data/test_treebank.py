@@ -62,7 +62,7 @@ def test_tags_can_be_one_symbol(tmp_path: Path) -> None:
 def test_symbols_that_only_the_validation_has_are_reported(tmp_path: Path) -> None:
     _, report = made(tmp_path, valid="(FRAG (UH Oh) (. !))")
     assert report.valid is not None and report.valid.target.unknown == 3
-    assert report.valid.warnings == ("symbols that no training tree has: (FRAG )FRAG UH",)
+    assert report.valid.warnings == ("symbols that the training data has not: (FRAG )FRAG UH",)
 
 
 def test_vocabularies_are_taken_from_a_parser_only(tmp_path: Path) -> None:

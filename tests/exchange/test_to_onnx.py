@@ -92,7 +92,7 @@ def test_the_loop_in_the_card_translates(
     monkeypatch.chdir(pair[1])
     program: dict[str, Any] = {}
     exec(snippets[0], program)
-    translator, greedy = Translator(load_model(pair[0])), Options(beam=1, split=False)
+    translator, greedy = Translator(load_model(pair[0])), Options(beam=1, split=False, protect=False, force=True)
     assert normalise(capsys.readouterr().out) == translator.translate("A text.", greedy)
     expected = [one.outputs[0] for text in TEXTS for one in translator.window([text], greedy)[0].sentences]
     for text, output in zip(TEXTS, expected, strict=True):

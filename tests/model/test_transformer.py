@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.config.model import model_config
+from regard.config.model import TransformerConfig, model_config
 from regard.config.presets import paper_figures, preset, preset_names
 from regard.config.special_tokens import BOS, PAD
 from regard.model.build import build
@@ -145,7 +145,7 @@ COUNTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [name for name in preset_names() if preset(name).model.architecture == "transformer"])
+@pytest.mark.parametrize("name", [name for name in preset_names() if type(preset(name).model) is TransformerConfig])
 def test_parameter_counts(name: str) -> None:
     config = preset(name, model={"vocabulary": 37_000})
     with torch.device("meta"):

@@ -11,6 +11,7 @@ from regard.cli.main import app
 from regard.saved.folder import load_model
 from regard.train.log import records
 from regard.translate.load import load
+from regard.translate.translator import Options
 
 EARLIER = Path(__file__).parent / "version_0_1"
 TRANSLATIONS: dict[str, list[str]] = json.loads((EARLIER / "models" / "translations.json").read_text(encoding="utf-8"))
@@ -19,9 +20,12 @@ LINES = ["The old woman sees 12 apples.", "할머니가 사과를 봅니다 시�
 
 @pytest.mark.parametrize("name", TRANSLATIONS)
 def test_a_model_of_each_kind_translates_as_it_did(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Their weights are random, so their outputs loop, which 0.1 did not search again.
+    # Their weights are random, so their outputs loop, which 0.1 did not search again; nor did it protect anything.
     monkeypatch.setattr("regard.translate.terms.search_loops_again", lambda *_: None)
-    assert load(EARLIER / "models" / name, engine="torch").translate(LINES) == TRANSLATIONS[name]
+    assert (
+        load(EARLIER / "models" / name, engine="torch").translate(LINES, Options(protect=False, force=True))
+        == TRANSLATIONS[name]
+    )
 
 
 @pytest.mark.parametrize("name", ["tiny", "lstm"])

@@ -26,7 +26,8 @@ from regard.translate.load import live, load
 from regard.translate.translator import Options, Translator
 
 NAMES = [name for name in preset_names() if preset(name).model.architecture != "transformer"]
-NAMES = [name for name in NAMES if not name.endswith("-published")]
+LATER = ("mask-predict", "decoder-only", "encoder-only")  # which have tests of their own
+NAMES = [name for name in NAMES if not name.endswith("-published") and name not in LATER]
 TEXTS = [*sentences()[::50], "", "사과를 봅니다. שלום 👩‍👧 e\u0301"]
 
 

@@ -12,6 +12,7 @@ from tests.support.saving import save_built
 from regard.config.run import Config
 from regard.model.build import build
 from regard.saved.folder import LoadedModel
+from regard.translate.protected.protect import Protector
 
 
 @pytest.fixture(scope="session")
@@ -35,3 +36,10 @@ def folders(saved: LoadedModel, tmp_path_factory: pytest.TempPathFactory) -> dic
 def served(folders: dict[str, str]) -> Iterator[Running]:
     with running(*folders.values()) as found:
         yield found
+
+
+@pytest.fixture
+def model_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is protected or left in another language: each sentence is searched once."""
+    monkeypatch.setattr(Protector, "_active", lambda self: False)
+    monkeypatch.setattr(Protector, "other_languages", lambda self, text, parts: [None] * len(parts))

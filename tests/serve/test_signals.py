@@ -15,6 +15,7 @@ from tests.support.models import sentences
 from tests.support.waiting import until
 
 from regard.translate.load import load
+from regard.translate.translator import Options
 
 
 def translate(port: int, text: str | list[str]) -> Answer:
@@ -102,7 +103,7 @@ def test_sighup_takes_the_new_model_in_place(folders: dict[str, str], tmp_path: 
         shutil.copytree(folders["de-en"], model)
         server.popen.send_signal(signal.SIGHUP)
         until(lambda: " reloaded the models" in log.read_text())
-        wanted = load(folders["de-en"]).translate(text)
+        wanted = load(folders["de-en"]).translate(text, Options(force=True))  # the server takes it for English
         assert translate(server.port, text).json["translatedText"] == wanted != before
 
 
@@ -114,8 +115,7 @@ def test_sighup_under_load_drops_no_request(folders: dict[str, str], tmp_path: P
     """Requests that are under way while models are exchanged twice are answered, each by the old or the new one."""
     model, log = tmp_path / "model", tmp_path / "log"
     shutil.copytree(folders["en-de"], model)
-    texts = [f"{line} {number}" for number, line in enumerate(sentences()[:60])]
-    old, new = (load(folders[name]).translate(texts) for name in ("en-de", "de-en"))
+    texts = [f"{line} {number}" for number, line in enumerate(sentences()[:20])]
     unhurried = ("--set", "answer_seconds=1000")  # on a busy machine some would be told that the server is busy
     with (
         process(log, "--model", f"en-de={model}", "--port", "0", *unhurried) as server,
@@ -123,6 +123,13 @@ def test_sighup_under_load_drops_no_request(folders: dict[str, str], tmp_path: P
     ):
         done = Event()
         answers: list[tuple[int, Answer]] = []
+
+        def exchange(name: str, turn: int) -> None:
+            model.rename(tmp_path / f"old-{turn}")
+            shutil.copytree(folders[name], tmp_path / "new")
+            (tmp_path / "new").rename(model)
+            server.popen.send_signal(signal.SIGHUP)
+            until(partial(reloaded, log, turn))
 
         def keep_asking(first: int) -> None:
             while not done.is_set():
@@ -132,14 +139,14 @@ def test_sighup_under_load_drops_no_request(folders: dict[str, str], tmp_path: P
         def answered_by(translations: list[str], since: int) -> bool:
             return any(answer.json["translatedText"] == translations[n] for n, answer in answers[since:])
 
+        old = [translate(server.port, text).json["translatedText"] for text in texts]
+        exchange("de-en", 1)
+        new = [translate(server.port, text).json["translatedText"] for text in texts]
+        assert not set(old) & set(new)
         clients = [threads.submit(keep_asking, first) for first in range(4)]
         try:
-            for turn, (name, wanted) in enumerate((("de-en", new), ("en-de", old))):
-                model.rename(tmp_path / f"old-{turn}")
-                shutil.copytree(folders[name], tmp_path / "new")
-                (tmp_path / "new").rename(model)
-                server.popen.send_signal(signal.SIGHUP)
-                until(partial(reloaded, log, turn + 1))
+            for turn, (name, wanted) in enumerate((("en-de", old), ("de-en", new)), 2):
+                exchange(name, turn)
                 until(partial(answered_by, wanted, len(answers)))
         finally:
             done.set()

@@ -16,6 +16,8 @@ from tests.support.waiting import until
 
 from regard.translate.load import load
 
+pytestmark = pytest.mark.usefixtures("model_alone")
+
 LINES = sentences()
 
 

@@ -19,7 +19,8 @@ from regard.train.objective.loss import smoothed_cross_entropy
 from regard.train.run import settle
 
 NAMES = [name for name in preset_names() if preset(name).model.architecture != "transformer"]
-NAMES = [name for name in NAMES if not name.endswith("-published")]
+LATER = ("mask-predict", "decoder-only", "encoder-only")  # which have tests of their own
+NAMES = [name for name in NAMES if not name.endswith("-published") and name not in LATER]
 LENGTH, VOCABULARY = 3, 10
 
 

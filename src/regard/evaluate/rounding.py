@@ -49,10 +49,14 @@ def validation_sample(model: Path, target: str | None) -> ScoringText | None:
 
 
 def rounding_cost(model: Path, to: str, quantization: Any, sample: ScoringText, lines: int) -> tuple[Score, Score]:
-    """Return BLEU with float32 and with quantised weights on the first lines of a sample, as the export translates."""
+    """Return BLEU with float32 and with quantised weights on the first lines of a sample, as the export translates.
+
+    The model alone is measured: an export has no alignment to put protected text back by.
+    """
+    alone = Options(target=sample.target, protect=False, force=True)
 
     def score(translator: Translator) -> Score:
-        translations = translate_lines(translator, sample.source[:lines], Options(target=sample.target))
+        translations = translate_lines(translator, sample.source[:lines], alone)
         return bleu(translations, [sample.reference[:lines]])
 
     kinds: tuple[Any, Any] = ("float32", quantization)

@@ -11,7 +11,7 @@ from regard.engines.ctranslate2_engine import CTranslate2Engine
 from regard.files import check_manifest
 from regard.saved.folder import load_model
 from regard.translate.load import convert, load
-from regard.translate.translator import Translator
+from regard.translate.translator import Options, Translator
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def model(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     shutil.copytree(folder, tmp_path / "model")
     lines = [f"{line} {number}" for number, line in enumerate(sentences()[:30])]
     Path("valid.en").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    translations = convert(folder, alone=True).translate(lines)
+    translations = convert(folder, alone=True).translate(lines, Options(protect=False, force=True))
     Path("valid.de").write_text("".join(f"{' '.join(line.split())}\n" for line in translations), encoding="utf-8")
     return tmp_path / "model"
 
@@ -37,7 +37,7 @@ def test_as_the_issue_writes_it(run: Run, model: Path, monkeypatch: pytest.Monke
     assert (code, out) == (0, b"M: model for ctranslate2\n") and "was not measured" in err
     check_manifest(Path("M"))
     assert "not measured; `regard export --source FILE" in Path("M/README.md").read_text(encoding="utf-8")
-    code, out, err = Run(monkeypatch, "translate")("--model", "M", stdin="The man.\n\n사과를\n".encode())
+    code, out, err = Run(monkeypatch, "translate")("--model", "M", "--force", stdin="The man.\n\n사과를\n".encode())
     assert code == 0
     assert all("repeats itself" in said for said in err.splitlines()), "rounding differs between processors"
     assert len(out.decode().split("\n")) == 4
@@ -68,7 +68,8 @@ def test_what_rounding_costs_is_measured(run: Run, model: Path) -> None:
     assert code == 0
     figures = json.loads(out)
     assert figures["bleu_float32"] == pytest.approx(100)
-    made = convert(model, "int8", alone=True).translate(Path("valid.en").read_text().splitlines())
+    lines = Path("valid.en").read_text().splitlines()
+    made = convert(model, "int8", alone=True).translate(lines, Options(protect=False, force=True))
     wanted = sacrebleu.corpus_bleu(
         [" ".join(text.split()) for text in made], [Path("valid.de").read_text().splitlines()]
     )

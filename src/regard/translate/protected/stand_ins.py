@@ -31,7 +31,8 @@ def chosen_stand_ins(translator: "Translator", tag: Sequence[int]) -> StandIns:
 
 def _copied_first(translator: "Translator", tag: Sequence[int], words: Sequence[str]) -> tuple[str, ...]:
     sources = [[*tag, *ids] for ids in translator.source_subwords.encode(words)]
-    found = translator.engine.search(sources, Request(DecodeConfig(beam=1)))
+    own_way = translator.saved.config.decodings[0]
+    found = translator.engine.search(sources, Request(DecodeConfig(beam=1), decoding=own_way))
     texts = translator.target_subwords.decode_all([hypotheses[0].tokens for hypotheses in found])
     copied = [word for word, text in zip(words, texts, strict=True) if word in text.replace(".", " ").split()]
     return (*copied, *(word for word in words if word not in copied))
