@@ -22,7 +22,7 @@ from regard.serve.state import AppState
 
 TICK_SECONDS = 0.1  # between calls of uvicorn's on_tick
 BACKLOG = 2048  # connections waiting to be accepted
-SWITCH_SECONDS = 0.0005  # thread switch interval: how long the event loop waits for the GIL after each system call
+SWITCH_SECONDS = 0.0001  # thread switch interval: how long the event loop waits for the GIL after each system call
 
 
 class Server(uvicorn.Server):
