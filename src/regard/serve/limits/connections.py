@@ -17,6 +17,7 @@ LONGEST_HEAD = 64 << 10  # bytes of a request line and its headers; a query stri
 PART = 64 << 10  # bytes of an answer that a client must read in time
 MOST_REFUSED = 100  # connections over the limit that get time to read the error
 REFUSED_SECONDS = 1.0
+READ_BYTES = 16384  # of a socket in one turn of the event loop, so that /health need not wait for many uploads
 TOO_MANY = (
     "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nRetry-After: 1\r\nContent-Length: 21\r\n"
     "Connection: close\r\n\r\nToo many connections\n"
@@ -74,6 +75,7 @@ class LimitedProtocol(H11Protocol):
         self.admitted = True
         super().connection_made(transport)
         transport.set_write_buffer_limits(0)  # report all data that is not sent at once
+        transport.max_size = READ_BYTES  # type: ignore[attr-defined]  # the buffer that asyncio passes to recv()
         self._wait_for_head()
 
     def _refuse(self, transport: asyncio.Transport, status: str) -> None:
