@@ -4,7 +4,8 @@
 
 English sentences of Tatoeba with one of their German translations as the reference, in the folder that $REGARD_DATA
 names. int8 beside CTranslate2's int8, float32 beside the reference engine; greedy and with the model's own beam.
-`--twin` also compares as many greedy outputs in int8 with the plain numpy twin of the tests, which is slow.
+`--twin` also compares as many greedy outputs in int8 with the plain numpy twin of the tests, which is slow. `--isas`
+compares CTranslate2 in int8 with itself instead, with each of these instruction sets.
 """
 
 import argparse
@@ -12,8 +13,10 @@ import gzip
 import json
 import os
 import random
+import subprocess
 import sys
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -58,13 +61,55 @@ def twin_equal(engine: NativeEngine, config: TransformerConfig, weights: Any, id
     return sum(list(one[0].tokens) == other for one, other in zip(found, expected, strict=True))
 
 
+def translated_with(isa_name: str, model: str, texts: Sequence[str]) -> list[list[str]]:
+    """Translate in int8, greedy and with the model's beam, in a process whose CTranslate2 has this instruction set."""
+    program = (
+        "import json, sys\n"
+        "from regard.saved.saved_model import model_folder\n"
+        "from regard.translate.load import convert\n"
+        "from regard.translate.translator import Options\n"
+        "translator, texts = convert(model_folder(sys.argv[1]), 'int8', alone=True), json.load(sys.stdin)\n"
+        "json.dump([translator.translate(texts, Options(beam=beam)) for beam in (1, None)], sys.stdout)\n"
+    )
+    environment = {**os.environ, "CT2_FORCE_CPU_ISA": isa_name}
+    done = subprocess.run(
+        [sys.executable, "-c", program, model],
+        input=json.dumps(texts),
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=True,
+    )
+    found: list[list[str]] = json.loads(done.stdout)
+    return found
+
+
+def isas_agree(names: Sequence[str], model: str, texts: Sequence[str]) -> dict[str, Any]:
+    """Return in how many texts each two of CTranslate2's instruction sets agree, greedy and with the model's beam."""
+    found = {name: translated_with(name, model, texts) for name in names}
+    return {
+        f"{one}, {other}": [
+            sum(a == b for a, b in zip(*both, strict=True)) for both in zip(found[one], found[other], strict=True)
+        ]
+        for one, other in combinations(names, 2)
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="figures as JSON")
     parser.add_argument("--texts", type=int, default=2000)
     parser.add_argument("--model", default="en-de")
     parser.add_argument("--twin", type=int, default=0)
+    parser.add_argument("--isas", help="such as AVX2,AVX512,GENERIC")
     given = parser.parse_args()
+    if given.isas:
+        print(
+            json.dumps(
+                isas_agree(given.isas.split(","), given.model, [text for text, _ in pairs(given.texts)]), indent=2
+            )
+        )
+        return
     folder = model_folder(given.model)
     saved = load_model(folder)
     assert isinstance(saved.config, TransformerConfig)

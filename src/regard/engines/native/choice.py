@@ -3,7 +3,7 @@
 from regard.config.model import ModelConfig
 from regard.engines.native.library import Unavailable, isa, library
 
-MEASURED: dict[str, float] = {"avx512-vnni": 1.7, "avx2": 1.08}
+MEASURED: dict[str, float] = {"avx512-vnni": 1.46, "avx2": 1.08}
 """Speed relative to CTranslate2 by instruction set, in sentences per CPU-second of a greedy search: the least of all
 starts (benchmarks/README.md). `auto` chooses the native engine where it is not slower, and nowhere that it was not
 measured."""
