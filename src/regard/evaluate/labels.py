@@ -15,7 +15,7 @@ WORD = re.compile(r"\w+|[^\w\s]")
 
 @dataclass(frozen=True)
 class LabelScores:
-    """How well labels were found."""
+    """Accuracy and F1 of predicted labels."""
 
     texts: int
     accuracy: float

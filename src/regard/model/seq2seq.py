@@ -45,7 +45,7 @@ class Attentions:
 
 @dataclass(frozen=True)
 class Lesson:
-    """What training compares: features, and the token that is expected at each."""
+    """The features of a batch, and the token that is expected at each."""
 
     features: Tensor
     """(…, D)."""

@@ -41,7 +41,7 @@ CleanProgress = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Cleaning:
-    """Which pairs are dropped."""
+    """The criteria by which pairs are dropped."""
 
     languages: tuple[str, str] | None = None
     """Of source and target: drop pairs with a side in another."""
@@ -58,7 +58,7 @@ class Cleaning:
 
 @dataclass
 class CleanReport:
-    """How many pairs were read, written and dropped, by reason."""
+    """Counts of the pairs read, written and dropped, by reason."""
 
     read: int = 0
     written: int = 0

@@ -55,7 +55,7 @@ SynthesisProgress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Synthesis:
-    """How pairs are made of text."""
+    """Settings for making pairs of text in one language."""
 
     kind: Kind = "back"
     """back: (translation, line). forward: (line, translation)."""
@@ -69,7 +69,7 @@ class Synthesis:
 
 @dataclass
 class SynthesisReport:
-    """What was read, written and dropped; also the record of progress."""
+    """Counts of the lines read, written and dropped; also the record of progress."""
 
     lines: int = 0
     written: int = 0

@@ -80,7 +80,7 @@ def scan(decay_BSM: Tensor, input_BSM: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class MambaState:
-    """What a decoder's layer keeps of the positions so far: as much for a long text as for a short one."""
+    """The state of a decoder's layer after the positions so far: as much for a long text as for a short one."""
 
     length: int = 0
     recent_BKE: Tensor | None = None
