@@ -1,4 +1,4 @@
-"""Cleaner pairs: drop those in another language, near-duplicates, and those that two models find unlikely.
+"""Cleaning of pairs: drop those in another language, near-duplicates, and those that two models find unlikely.
 
 Dual cross-entropy (Junczys-Dowmunt, 2018): a pair that is no translation is improbable in both directions, or in one of
 them only. Its score is |H(y|x) - H(x|y)| + ½ (H(y|x) + H(x|y)), with cross-entropies per token; the lowest are kept.

@@ -151,7 +151,7 @@ FILLED = 0.8  # of the tokens that a batch may have, those that are no padding
 
 
 def most_passes(pairs: int) -> float:
-    """Return how many passes over so many pairs a run makes at the most: few pairs are soon known by heart."""
+    """Return how many passes over so many pairs a run makes at the most: a model soon overfits few pairs."""
     return max(10.0, min(40 + 60 * pairs / 5000, 100 * math.pow(5000 / max(pairs, 1), 0.4)))
 
 
