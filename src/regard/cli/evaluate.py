@@ -47,6 +47,9 @@ def evaluate(
     glossary: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Terms to use: TSV (source TAB target), CSV or TBX.")
     ] = None,
+    reliability: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw chrF over the model's confidence: .svg, .png or .pdf.")
+    ] = None,
     batch_tokens: Annotated[int | None, typer.Option(min=1, help="Source tokens computed at once.")] = None,
     tokens: Annotated[
         Literal["13a", "intl", "zh", "char", "ja-mecab", "ko-mecab"],
@@ -75,7 +78,7 @@ def evaluate(
         if gold is None or (parses is None) == (not model):
             raise UserError("--gold, the right trees, goes with either --parses or --model; name what is measured")
         of_search = {} if parses is None else {"beam": beam, "alpha": alpha}
-        _reject_unused({"penalty": penalty, "beta": beta, **of_search}, "with --gold")
+        _reject_unused({"penalty": penalty, "beta": beta, "reliability": reliability, **of_search}, "with --gold")
         if parses is not None:
             _measure_parses(gold, parses, as_json)
             return
@@ -86,6 +89,7 @@ def evaluate(
     from regard.evaluate.bleu import metric
     from regard.evaluate.score_report import score_report
     from regard.files import check_place
+    from regard.paper.drawing import check_picture
     from regard.translate.translator import Options
 
     if not reference:
@@ -101,6 +105,7 @@ def evaluate(
             "decoding": decoding,
             "iterations": iterations,
             "glossary": glossary,
+            "reliability": reliability,
         }
         _reject_unused(searched, "with --hypothesis, which is translated already")
     if model and source is None:
@@ -108,6 +113,9 @@ def evaluate(
     metric(tokens)  # report a user's mistake before any work
     if out is not None:
         check_place(out)
+    if reliability is not None:
+        check_picture(reliability)
+        check_place(reliability)
     names = [*reference, *filter(None, (source, hypothesis, baseline))]
     lines = dict(zip(names, read_aligned(names), strict=True))
     sources = None if source is None else lines[source]
@@ -130,7 +138,7 @@ def evaluate(
             split=not no_split,
             batch_tokens=batch_tokens,
         )
-        done = _translated(model, engine, device, sources, right, options, others, tokens, glossary)
+        done = _translated(model, engine, device, sources, right, options, others, tokens, glossary, reliability)
         _keep(done.translations, out)
         figures = done.report
     if as_json:
@@ -149,20 +157,33 @@ def _translated(
     baseline: list[str] | None,
     tokens: "Tokens",
     glossary: Path | None,
+    diagram: Path | None,
 ) -> "Evaluation":
-    """Translate the sources with a model, and score the translations."""
+    """Translate the sources with a model, and score the translations; draw their reliability if asked for."""
     from regard.cli.terminal.knowledge import informed
     from regard.cli.terminal.progress import sentences_done
     from regard.evaluate.evaluation import evaluate as measure
+    from regard.paper.reliability import draw
     from regard.translate.load import load
 
     translator = load(*model, engine=engine, device=device)
     options = informed(translator, options, glossary, None)
     translator.request(options)
     with sentences_done(len(sources)) as progress:
-        return measure(
-            translator, sources, references, options, baseline=baseline, tokens=tokens, progress=progress, warn=_warn
+        done = measure(
+            translator,
+            sources,
+            references,
+            options,
+            baseline=baseline,
+            tokens=tokens,
+            reliability=diagram is not None,
+            progress=progress,
+            warn=_warn,
         )
+    if diagram is not None and done.report.reliability is not None:
+        draw(done.report.reliability, diagram)
+    return done
 
 
 def _keep(lines: list[str], out: Path | None) -> None:
