@@ -13,7 +13,7 @@ from regard.model.cache import KeyValue
 from regard.model.kernels import short_attention
 from regard.model.kernels.block_attention import Scores, block_attention, saves_work
 from regard.model.kernels.dropout import Dropout
-from regard.model.masks import distances, visible
+from regard.model.masks import up_to
 
 
 class Rule(NamedTuple):
@@ -64,7 +64,7 @@ def _dot_product_attention(
     mask = None if padding_BS is None else padding_BS[:, None, None, :]
     triangular = causal and T == S and mask is None and not short  # torch's kernel then needs no mask
     if causal and not triangular and T > 1:
-        visible_TS = visible(distances(T, S, query_BHTK.device), causal=True, neighbours=0)
+        visible_TS = up_to(T, S, query_BHTK.device)
         mask = visible_TS if mask is None else mask & visible_TS
     if short:
         return short_attention.short_attention(query_BHTK, key_BHSK, value_BHSV, mask, scale, dropout)
