@@ -131,7 +131,9 @@ def _check_diagram(path: Path, translating: bool) -> None:
     from regard.paper.drawing import check_picture
 
     if not translating:
-        raise UserError("--reliability has no effect without translations of a model; leave it out, or give --model and --source")
+        raise UserError(
+            "--reliability has no effect without translations of a model; leave it out, or give --model and --source"
+        )
     check_picture(path)
     check_place(path)
 
