@@ -43,7 +43,8 @@ class SideBySide:
 
     def _content(self) -> list[tuple[int, int]]:
         parameters = [tensor for layer in self.layers for tensor in (layer.weight, layer.bias)]
-        return [(tensor.data_ptr(), tensor._version) for tensor in parameters]
+        # A tensor made in inference mode has no version, and can't be changed outside of it.
+        return [(tensor.data_ptr(), -1 if tensor.is_inference() else tensor._version) for tensor in parameters]
 
 
 def move_projections_together(model: nn.Module) -> None:
