@@ -34,6 +34,11 @@ def keep_little() -> None:
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(SIZES))
 
 
+def content_of(tensor: Tensor) -> tuple[int, int]:
+    """Return what changes when a tensor does: its address, and its version, which one made in inference mode lacks."""
+    return tensor.data_ptr(), -1 if tensor.is_inference() else tensor._version
+
+
 class Packed:
     """A copy of a matrix in oneDNN's own layout, made when it is first asked for, and again if the matrix changes."""
 
@@ -42,7 +47,7 @@ class Packed:
 
     def of(self, weight_MD: Tensor) -> Tensor:
         """Return the copy of this matrix."""
-        content = weight_MD.data_ptr(), weight_MD._version
+        content = content_of(weight_MD)
         if self._copy is None or self._copy[0] != content:
             self._copy = content, torch.ops.mkldnn._reorder_linear_weight(weight_MD.detach(), FEWEST)
         return self._copy[1]
