@@ -19,7 +19,8 @@ from regard.train.interrupt import StopRequest
 from regard.train.log import Silence, records
 from regard.train.loop import _Run, train
 from regard.train.run import settle
-from regard.train.step import Objective, Trainer
+from regard.train.objective.loss import Objective
+from regard.train.step import Trainer
 
 
 @pytest.fixture

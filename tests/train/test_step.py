@@ -26,7 +26,9 @@ from regard.model.build import build
 from regard.model.kernels.dropout import keep_scale
 from regard.train.distributed import World
 from regard.train.run import settle
-from regard.train.step import Objective, Trainer, Update, _Part, knows_bf16
+from regard.train.micro_batches import MicroBatch
+from regard.train.objective.loss import Objective
+from regard.train.step import Trainer, Update, knows_bf16
 from regard.train.threads import TwoThreads
 
 CPU = Path("/proc/cpuinfo")
