@@ -18,8 +18,8 @@ from regard.train.distributed import World, gathered, join
 from regard.train.interrupt import StopRequest
 from regard.train.log import Silence, records
 from regard.train.loop import _Run, train
-from regard.train.run import settle
 from regard.train.objective.loss import Objective
+from regard.train.run import settle
 from regard.train.step import Trainer
 
 
@@ -99,9 +99,11 @@ def test_two_processes_equal_one_that_computes_by_parts(
 
     The last batch of an epoch has but few pairs, which FSDP must not be stopped by.
     """
-    monkeypatch.setattr("regard.train.step.PART", fifty.train.batch_tokens // 3)
+    monkeypatch.setattr("regard.train.micro_batches.PART", fifty.train.batch_tokens // 3)
     train(with_train(fifty, accumulate=2), data, tmp_path / "alone")
-    code = f"import regard.train.step\nregard.train.step.PART = {fifty.train.batch_tokens // 3}\n" + CODE
+    code = (
+        f"import regard.train.micro_batches\nregard.train.micro_batches.PART = {fifty.train.batch_tokens // 3}\n" + CODE
+    )
     done = torchrun(with_train(fifty, sharding=sharding), digits, tmp_path / "two", code=code)
     assert done.returncode == 0, done.stderr
     assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "alone"), abs=1e-4)
