@@ -10,7 +10,7 @@ from torch import nn
 
 from regard.config.run import Config
 from regard.config.train import TrainConfig
-from regard.data.batches import Step
+from regard.data.batches import StepBatches
 from regard.data.prepared import Prepared
 from regard.errors import Failed, UserError
 from regard.train import checkpoint
@@ -195,7 +195,7 @@ def test_a_skipped_step_is_logged_with_the_pairs_of_all_processes(
     assert done.returncode == 0, done.stderr
     plain = Trainer._gradients
 
-    def broken(self: Trainer, step: Step, number: int) -> tuple[float, float, float]:
+    def broken(self: Trainer, step: StepBatches, number: int) -> tuple[float, float, float]:
         loss, nll, reward = plain(self, step, number)
         return (float("nan"), nll, reward) if number == 2 else (loss, nll, reward)
 

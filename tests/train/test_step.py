@@ -19,7 +19,7 @@ from tests.support.training import ALONE, steps
 from regard.config.presets import preset
 from regard.config.run import Config
 from regard.config.special_tokens import PAD
-from regard.data.batches import Batch, Step
+from regard.data.batches import Batch, StepBatches
 from regard.data.prepared import Prepared
 from regard.errors import UserError
 from regard.model.build import build
@@ -156,7 +156,7 @@ def test_the_seed_of_the_run_decides_what_is_dropped(config: Config, data: Prepa
     assert losses[0] != losses[1]
 
 
-def twins(step: Step, rows: int, batches: int) -> Step:
+def twins(step: StepBatches, rows: int, batches: int) -> StepBatches:
     """A step of equal batches of equal pairs."""
     pair = lone(step.batches[0])
     plan = replace(pair.plan, **{name: getattr(pair.plan, name).repeat(rows) for name in _LISTS})
@@ -165,7 +165,7 @@ def twins(step: Step, rows: int, batches: int) -> Step:
     return replace(step, batches=(batch,) * batches, **tokens)
 
 
-def lost(trainer: Trainer, step: Step, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+def lost(trainer: Trainer, step: StepBatches, monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The loss of each part of a step, in the order in which they are summed."""
     found: list[tuple[float, float]] = []
     with monkeypatch.context() as patched:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from regard.code_version import training_version
 from regard.config.run import Config
-from regard.data.batches import Batches, Step
+from regard.data.batches import Batches, StepBatches
 from regard.data.prepared import Prepared
 from regard.data.redraw import Redraw
 from regard.errors import Failed, Interrupted, UserError
@@ -274,7 +274,7 @@ class _Run:
         if self.log is not None:
             self.log.close()
 
-    def _account(self, step: Step, update: Update, seconds: float, cpu_seconds: float) -> None:
+    def _account(self, step: StepBatches, update: Update, seconds: float, cpu_seconds: float) -> None:
         """Add a step's figures to the progress; stop the run after too many steps in a row that were not finite."""
         self.progress = self.progress.after(step, update, seconds, cpu_seconds)
         if update.taken:

@@ -70,7 +70,7 @@ def with_samples(
         mixed.append((seed, replace(part, factor=config.likelihood_weight, reward=drawn.reward)))
         for k, (target_BT, weight_B) in enumerate(zip(drawn.targets, drawn.advantages, strict=True)):
             if weight_B.any():
-                mixed.append((seed_of(seed, k), MicroBatch(part.source_BS, target_BT, weight_B=weight_B)))
+                mixed.append((step_seed(seed, k), MicroBatch(part.source_BS, target_BT, weight_B=weight_B)))
     model.train()
     return mixed
 
@@ -80,6 +80,6 @@ def _passes(tokens: int) -> int:
     return -(-tokens // PART)
 
 
-def seed_of(*place: int) -> int:
+def step_seed(*place: int) -> int:
     """Return a seed that is a function of a position in the run."""
     return int.from_bytes(hashlib.blake2b(repr(place).encode(), digest_size=8).digest(), "little") >> 1

@@ -13,13 +13,13 @@ from torch.nn.parallel import DistributedDataParallel
 from regard.config.model import ModelConfig
 from regard.config.special_tokens import BOS, EOS
 from regard.config.train import TrainConfig
-from regard.data.batches import Step
+from regard.data.batches import StepBatches
 from regard.errors import UserError
 from regard.model.build import build
 from regard.model.kernels.linear import keep_little
 from regard.model.seq2seq import Seq2Seq
 from regard.train.distributed import World, distribute, fill, gathered, whole
-from regard.train.micro_batches import MicroBatch, micro_batches, seed_of, with_samples
+from regard.train.micro_batches import MicroBatch, micro_batches, step_seed, with_samples
 from regard.train.objective.loss import Objective
 from regard.train.optimizer.adam import Adam
 from regard.train.optimizer.schedule import rate
@@ -103,7 +103,7 @@ class Trainer:
         return model.deterministic_in_threads(self.config.precision)
 
     def update(
-        self, step: Step, number: int, asked: Callable[[], bool] = lambda: False, *, time: float = 0.0
+        self, step: StepBatches, number: int, asked: Callable[[], bool] = lambda: False, *, time: float = 0.0
     ) -> Update:
         """Compute the gradient of all batches of the group, per token, and apply Adam (section 5.3) if it is finite.
 
@@ -131,7 +131,7 @@ class Trainer:
         for parameter in self.parameters.values():
             parameter.grad = None
 
-    def _gradients(self, step: Step, number: int) -> tuple[float, float, float]:
+    def _gradients(self, step: StepBatches, number: int) -> tuple[float, float, float]:
         """Run backward through this process's batches, and return loss, negative log-likelihood and reward.
 
         Summed over the processes the gradient is that of the group.
@@ -141,7 +141,7 @@ class Trainer:
         equal_passes = self.config.batch_tokens if self.divided else None  # all processes must make equally many
         parts = [
             # Random numbers depend on the batch's position alone, not on the process or on earlier draws.
-            (seed_of(self.config.seed, number, self.world.rank + index * self.world.size, place), part)
+            (step_seed(self.config.seed, number, self.world.rank + index * self.world.size, place), part)
             for index, batch in enumerate(step.batches)
             for place, part in enumerate(micro_batches(batch, self.world.device, equal_passes))
         ]

@@ -25,8 +25,8 @@ from regard.train.log import records
 from regard.train.loop import train
 from regard.train.objective.loss import smoothed_cross_entropy
 from regard.train.objective.reward import RewardedSamples, draw_candidates, gleu
-from regard.train.run import settle
 from regard.train.optimizer.adam import Adam
+from regard.train.run import settle
 from regard.train.step import Trainer
 
 
