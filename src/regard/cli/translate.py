@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.terminal.options import SamplingOptions, SearchOptions, Text
+from regard.cli.terminal.options import DecodingOptions, SamplingOptions, Text
 from regard.cli.translate_options import ClusterOptions, OutputOptions, WordingOptions
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def translate(
         ),
     ] = None,
     output: OutputOptions,
-    search: SearchOptions,
+    search: DecodingOptions,
     wording: WordingOptions,
     sampling: SamplingOptions,
     bulk: ClusterOptions,
@@ -75,7 +75,7 @@ def translate(
 
 
 def _checked_document(
-    text: str | None, output: OutputOptions, search: SearchOptions, wording: WordingOptions, bulk: ClusterOptions
+    text: str | None, output: OutputOptions, search: DecodingOptions, wording: WordingOptions, bulk: ClusterOptions
 ) -> Path | None:
     """Reject options that do not go together; return the document to translate, None for lines and for a cluster."""
     from regard.errors import UserError
@@ -94,7 +94,7 @@ def _checked_document(
 
 
 def _options(
-    output: OutputOptions, search: SearchOptions, wording: WordingOptions, sampling: SamplingOptions
+    output: OutputOptions, search: DecodingOptions, wording: WordingOptions, sampling: SamplingOptions
 ) -> "Options":
     """Return options of translation, without those that depend on the model's languages."""
     return replace(
@@ -118,14 +118,14 @@ def _options(
     )
 
 
-def _load(models: list[Path], search: SearchOptions, bulk: ClusterOptions, *, compile_: bool) -> "Translator":
+def _load(models: list[Path], search: DecodingOptions, bulk: ClusterOptions, *, compile_: bool) -> "Translator":
     from regard.translate.load import load
 
     return load(*models, engine=search.engine, device="cpu" if bulk.cluster else search.device, compile=compile_)
 
 
 def _directed(
-    translator: "Translator", options: "Options", search: SearchOptions, wording: WordingOptions
+    translator: "Translator", options: "Options", search: DecodingOptions, wording: WordingOptions
 ) -> "Options":
     """Return options with languages, glossary and memory; report a user's mistake before any input is read."""
     from regard.cli.terminal.knowledge import informed

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.tables.shared import names, warn, watch_run
+from regard.cli.tables.shared import comma_separated, warn, watch_run
 from regard.cli.terminal.options import Json
 
 LISTOPS = "listops"  # the name of the task over length among the rows
@@ -45,7 +45,7 @@ def later(
     from regard.paper.later.run import checked_configs, chosen_rows, run_listops, run_translation
 
     plan, prepared = read_experiment(Later, "later", file), Prepared.open(data)
-    wanted = names(rows)
+    wanted = comma_separated(rows)
     over_length = plan.listops is not None and (not wanted or LISTOPS in wanted)
     chosen = chosen_rows(plan, [name for name in wanted if name != LISTOPS]) if wanted != [LISTOPS] else []
     checked_configs(plan, prepared)

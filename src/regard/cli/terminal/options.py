@@ -64,7 +64,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @dataclass(frozen=True)
-class SearchOptions:
+class DecodingOptions:
     """How `regard translate` and `regard evaluate` translate."""
 
     engine: Engine = "auto"

@@ -31,9 +31,11 @@ class Rule(NamedTuple):
 
 
 def fast_attention(
-    query_BHTK: Tensor, memory: KeyValue, padding_BS: Tensor | None, rule: Rule, dropout: Dropout
+    query_BHTK: Tensor, memory: KeyValue, padding_BS: Tensor | None, rule: Rule, dropout: Dropout, *, weights: bool
 ) -> Tensor | None:
-    """Return the heads without their weights, or None if no kernel is faster than the equation as written."""
+    """Return the heads, or None if no kernel is faster than the equation as written; none returns `weights`."""
+    if weights:
+        return None
     T, S = query_BHTK.shape[2], memory.key_BHSK.shape[2]
     if saves_work(T, S, rule.neighbours, rule.global_tokens):
         reach = {"neighbours": rule.neighbours, "global_tokens": rule.global_tokens}

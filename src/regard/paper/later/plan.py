@@ -10,10 +10,9 @@ from regard.config.presets import preset
 from regard.config.run import Config
 from regard.data.prepared import Prepared
 from regard.model.cost import cost
+from regard.paper.experiment import Sections, merged
 from regard.paper.systems.plan import as_large
 from regard.train.run import settle
-
-Settings = dict[str, dict[str, Any]]
 
 
 class Writing(Frozen):
@@ -40,7 +39,7 @@ class LaterRow(Frozen):
     """Train on the data of --distilled: the same sources with another model's translations."""
     heads_for: str | None = None
     """The row to whose trained model heads for blockwise decoding are given."""
-    set: Settings = Field(default_factory=dict)
+    set: Sections = Field(default_factory=dict)
 
 
 class ListOps(Frozen):
@@ -53,8 +52,8 @@ class ListOps(Frozen):
     steps: Count
     seeds: Annotated[tuple[int, ...], Field(min_length=1)] = (1,)
     mixings: Annotated[dict[str, dict[str, Any]], Field(min_length=1)]
-    """Settings of each model, by name."""
-    set: Settings = Field(default_factory=dict)
+    """Sections of each model, by name."""
+    set: Sections = Field(default_factory=dict)
 
 
 class Later(Frozen):
@@ -66,7 +65,7 @@ class Later(Frozen):
     """How differences are judged, decided before the runs."""
     rows: Annotated[tuple[LaterRow, ...], Field(min_length=1)]
     listops: ListOps | None = None
-    set: Settings = Field(default_factory=dict)
+    set: Sections = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -79,19 +78,10 @@ class Later(Frozen):
         return self
 
 
-def merged(*layers: Settings) -> Settings:
-    """Return settings by section, later ones over earlier ones."""
-    together: Settings = {}
-    for layer in layers:
-        for section, values in layer.items():
-            together[section] = {**together.get(section, {}), **values}
-    return together
-
-
 def configuration(plan: Later, row: LaterRow, seed: int, data: Prepared) -> Config:
     """Return the settings of a row's run: as many parameters as the baseline, the plan's steps, a seed."""
     first = plan.rows[0]
-    own: Settings = {"train": {"steps": plan.steps, "seed": seed}}
+    own: Sections = {"train": {"steps": plan.steps, "seed": seed}}
     if row.heads_for is not None:
         return preset(row.preset, **merged(plan.set, row.set, own))
     config = settle(preset(row.preset, **merged(plan.set, row.set, own)), data)

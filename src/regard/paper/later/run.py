@@ -18,9 +18,9 @@ from regard.evaluate.labels import score_labels
 from regard.evaluate.perplexity import perplexity, score_texts
 from regard.files import read_json, write_json
 from regard.model.cost import cost
-from regard.paper.experiment import Sample, Warn, Watch, train_to_the_end
+from regard.paper.experiment import Sample, Warn, Watch, merged, train_to_the_end
 from regard.paper.later.listops import write_listops
-from regard.paper.later.plan import Later, LaterRow, ListOps, Writing, configuration, merged
+from regard.paper.later.plan import Later, LaterRow, ListOps, Writing, configuration
 from regard.saved.folder import load_model
 from regard.train.fine_tuning import fine_tuned, starting_weights
 from regard.train.log import records
