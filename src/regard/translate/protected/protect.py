@@ -147,10 +147,12 @@ class Protector:
             taken = [(span.start, span.end) for span in found]
             more = find_names(text, self.source, self.translator.ranks.__contains__)
             found += [one for one in more if not any(one.start < end and start < one.end for start, end in taken)]
+        if not found:
+            return found
         if self.options.banned:
             found = [one for one in found if not any(word in text[one.start : one.end] for word in self.options.banned)]
         glossary = self.options.glossary
-        if glossary is not None and found:
+        if glossary is not None:
             found = _without_terms(text, found, glossary)
         return sorted(found, key=lambda span: span.start)[:MOST_SPANS]
 
@@ -190,7 +192,8 @@ class Protector:
         if not self.active:
             return output
         if plan is None:
-            return replace(output, text=without_added_end(text, output.text))
+            shorter = without_added_end(text, output.text)
+            return output if shorter == output.text else replace(output, text=shorter)
         pairs = self._pairs(plan, output) if plan.reading.marks else None
         restored = restore(plan.reading, output.text, pairs, self.target)
         alignment = output.alignment and realigned(plan.reading, output.text, restored, output.alignment)
