@@ -88,8 +88,6 @@ def evaluate(
     from regard.evaluate.aligned import read_aligned
     from regard.evaluate.bleu import metric
     from regard.evaluate.score_report import score_report
-    from regard.files import check_place
-    from regard.paper.drawing import check_picture
     from regard.translate.translator import Options
 
     if not reference:
@@ -111,11 +109,7 @@ def evaluate(
     if model and source is None:
         raise UserError("--source is missing; name the file to translate")
     metric(tokens)  # report a user's mistake before any work
-    if out is not None:
-        check_place(out)
-    if reliability is not None:
-        check_picture(reliability)
-        check_place(reliability)
+    _check_places(out, reliability)
     names = [*reference, *filter(None, (source, hypothesis, baseline))]
     lines = dict(zip(names, read_aligned(names), strict=True))
     sources = None if source is None else lines[source]
@@ -184,6 +178,17 @@ def _translated(
     if diagram is not None and done.report.reliability is not None:
         draw(done.report.reliability, diagram)
     return done
+
+
+def _check_places(out: Path | None, diagram: Path | None) -> None:
+    """Report before any work what could not be written."""
+    from regard.files import check_place
+    from regard.paper.drawing import check_picture
+
+    if diagram is not None:
+        check_picture(diagram)
+    for place in filter(None, (out, diagram)):
+        check_place(place)
 
 
 def _keep(lines: list[str], out: Path | None) -> None:

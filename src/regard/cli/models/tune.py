@@ -74,5 +74,6 @@ def tune(
         return
     typer.echo(f"model          {done.model}")
     typer.echo(f"corrections    {done.corrections:,}, mixed with {done.others:,} other pairs")
+    typer.echo(f"steps          {done.steps:,} of {steps:,}")
     typer.echo(f"reproduced     {done.reproduced_before:.0%} before, {done.reproduced_after:.0%} after")
     typer.echo(f"bleu           {done.bleu_before:.2f} before, {done.bleu_after:.2f} after ({done.signature})")
