@@ -124,12 +124,14 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, folder: Path, memory: Memo
     monkeypatch.chdir(tmp_path)
     memory.close()
     run = Run(monkeypatch, "tune")
-    line = f"--model {folder} --memory work.db --out tuned --steps 1".split()
+    line = f"--model {folder} --memory work.db --out runs/tuned --steps 1".split()
     for more, said in (
         (["--data", "data", "--text", "train.tsv"], "--text is for tuning without --data"),
         (["--data", "data", "--source", "train.tsv"], "--source and --reference go together"),
         (["--data", "nowhere"], "nowhere"),
         ([], "no test text"),
+        (["--out", "train.tsv", "--data", "data"], "train.tsv: is a file; name a folder"),
+        (["--out", "/proc/tuned", "--data", "data"], "/proc/tuned: "),
     ):
         code, _, err = run(*line, *more)
         assert (code, said in err) == (2, True), err
@@ -138,4 +140,8 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, folder: Path, memory: Memo
     assert (code, told["corrections"], told["others"], told["steps"]) == (0, 2, 30, 1)
     assert Path(told["model"], "confidence.json").is_file()
     code, _, err = run(*line, "--data", "data")
-    assert (code, "no en-de corrections since the last tuning" in err) == (2, True)
+    assert (code, "no en-de corrections since the last tuning" in err) == (2, True), err
+    with Memory("work.db") as again:  # the next night, with the model of the last, into the same folder
+        again.add(Pair("en", "de", "고양이", "Katze", "correction"))
+    code, out, err = run(*line, "--model", "runs/tuned/model", "--data", "data", "--worse", "100", "--json")
+    assert (code, json.loads(out)["corrections"]) == (0, 1), err
