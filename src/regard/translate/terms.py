@@ -147,10 +147,11 @@ class _TermSearch:
         for piece in pieces:
             text += piece.replace(MARK, " ")
             ends.append(len(text))
-        at = text.lower().find(term.source.lower())
-        starts = [0, *ends[:-1]]
-        inside = range(at, at + len(term.source))
-        return [] if at < 0 else [n for n in range(len(pieces)) if starts[n] < inside.stop and ends[n] > inside.start]
+        place = next(Glossary([term]).places(text), None)
+        if place is None:
+            return []
+        inside, starts = range(place[1], place[1] + len(term.source)), [0, *ends[:-1]]
+        return [n for n in range(len(pieces)) if starts[n] < inside.stop and ends[n] > inside.start]
 
     def _required(self, number: int) -> Alternatives:
         found, room = [], min(MOST_TOKENS, self.translator.most_tokens)
