@@ -28,7 +28,8 @@ class Writing(Frozen):
 
     @property
     def name(self) -> str:
-        details = [f"beam {self.beam}" if self.beam else "", f"{self.iterations} iterations" if self.iterations else ""]
+        passes = f"{self.iterations} iteration{'s' if self.iterations > 1 else ''}" if self.iterations else ""
+        details = [f"beam {self.beam}" if self.beam else "", passes]
         return ", ".join(part for part in (self.decoding, *details) if part)
 
 

@@ -109,6 +109,7 @@ def _run_translation(bench: Bench, run: TranslationRun, *, needed: bool) -> None
     }
     if _known(folder / FIGURES, described, bench.warn) and ((folder / MODEL).exists() or not needed):
         return
+    (folder / FIGURES).unlink(missing_ok=True)  # they may be all that the folder has
     with bench.watch(run.name, config.train.steps, folder) as observer:
         last = train_to_the_end(config, data, folder, observer, weights=weights)
     translator = load(folder / MODEL, engine="torch")
@@ -169,6 +170,7 @@ def _run_listops(bench: Bench, run: ListOpsRun) -> None:
     }
     if _known(folder / FIGURES, described, bench.warn):
         return
+    (folder / FIGURES).unlink(missing_ok=True)
     data, test = _expressions(plan, run, bench.out / run.data)
     command = [sys.executable, "-m", "regard", "train", "--preset", "tiny", "--data", str(data), "--out", str(folder)]
     command += [part for setting in settings for part in ("--set", setting)]
