@@ -115,8 +115,7 @@ def test_heads_start_as_the_last_decoder_layer() -> None:
         sizes = {**SIZES, "decoder_layers": 2, "norm": norm}
         trained = dict(build(model_config(**sizes)).state_dict())
         initial = dict(build(model_config(**sizes, blocks=3)).state_dict())
-        for name in trained:
-            trained[name] = torch.randn_like(trained[name])
+        trained = {name: torch.randn_like(weight) for name, weight in trained.items()}
         heads = starting_heads(initial, trained, 2)
         assert heads.keys() == initial.keys()
         assert torch.equal(heads["proposals.query.weight"], trained["decoder.1.cross.query.weight"])
