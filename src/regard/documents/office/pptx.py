@@ -6,7 +6,14 @@ from regard.documents.document import Document, Languages
 from regard.documents.language import right_to_left
 from regard.documents.markup import Source
 from regard.documents.office.ooxml import (
-    assembled, checked, drawing, masters_from_the_right, related, theme_changes, types, walked,
+    assembled,
+    checked,
+    drawing,
+    masters_from_the_right,
+    related,
+    theme_changes,
+    types,
+    walked,
 )  # fmt: skip
 from regard.documents.office.walk import Dialect
 from regard.documents.package import Package

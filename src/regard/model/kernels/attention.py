@@ -43,11 +43,25 @@ def fast_attention(
     if rule.scale is None or rule.neighbours:
         return None
     chance = dropout.chance if dropout.training else 0.0
+    return _in_full_precision(query_BHTK, memory, padding_BS, rule.scale, chance, causal=rule.causal)
+
+
+def dot_product_attention(query_BHTK: Tensor, memory: KeyValue, padding_BS: Tensor | None) -> Tensor:
+    """Return softmax(Q K^T / sqrt(d_k)) V (equation 1) over all keys that are not padding."""
+    scale = query_BHTK.shape[3] ** -0.5
+    attended_BHTV = _in_full_precision(query_BHTK, memory, padding_BS, scale, 0.0, causal=False)
+    assert attended_BHTV is not None, "only dropout may need the weights"
+    return attended_BHTV
+
+
+def _in_full_precision(
+    query_BHTK: Tensor, memory: KeyValue, padding_BS: Tensor | None, scale: float, dropout: float, *, causal: bool
+) -> Tensor | None:
     if query_BHTK.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
         with torch.autocast("cpu", enabled=False):  # torch's kernel is many times slower backward in 16 bits
             query_BHTK, memory = query_BHTK.float(), KeyValue(memory.key_BHSK.float(), memory.value_BHSV.float())
-            return _dot_product_attention(query_BHTK, *memory, padding_BS, rule.scale, chance, causal=rule.causal)
-    return _dot_product_attention(query_BHTK, *memory, padding_BS, rule.scale, chance, causal=rule.causal)
+            return _dot_product_attention(query_BHTK, *memory, padding_BS, scale, dropout, causal=causal)
+    return _dot_product_attention(query_BHTK, *memory, padding_BS, scale, dropout, causal=causal)
 
 
 def _dot_product_attention(

@@ -40,7 +40,10 @@ def content_of(tensor: Tensor) -> tuple[int, int]:
 
 
 class Packed:
-    """A copy of a matrix in oneDNN's own layout, made when it is first asked for, and again if the matrix changes."""
+    """A copy of a matrix in oneDNN's own layout, made when it is first asked for, and again if the matrix changes.
+
+    Tensors that were made in inference mode do not record changes, so there is no copy of them.
+    """
 
     def __init__(self) -> None:
         self._copy: tuple[tuple[int, int], Tensor] | None = None
@@ -72,7 +75,7 @@ def linear(x: Tensor, weight_MD: Tensor, bias_M: Tensor | None = None, packed: P
         return training_linear(x, weight_MD, bias_M)
     if weight_MD.numel() >= LARGE and not torch.compiler.is_compiling() and x.device.type == "cpu":
         rows = _rows(x)
-        if packed is not None and 1 < rows <= FEW and _serves(x, weight_MD):
+        if packed is not None and 1 < rows <= FEW and _serves(x, weight_MD) and not weight_MD.is_inference():
             return _onednn(x, packed.of(weight_MD), bias_M)
         if 0 < rows <= FEWEST and len(weight_MD) % BLOCKS == 0:
             return _in_blocks(x, weight_MD, bias_M)
