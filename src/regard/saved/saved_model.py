@@ -10,7 +10,6 @@ from regard import __version__
 from regard.config.checked import check
 from regard.config.decode import DecodeConfig
 from regard.config.model import ModelConfig
-from regard.config.run import Config
 from regard.config.task import Task
 from regard.errors import UserError
 from regard.files import check_manifest, read_bytes, read_json
@@ -19,7 +18,8 @@ from regard.saved.weights import Storage
 from regard.text.normalise import Form
 from regard.text.vocabularies import SHARED, SOURCE, SYMBOLS, TARGET, Vocabularies, source_and_target
 
-if TYPE_CHECKING:  # it needs torch
+if TYPE_CHECKING:  # a run's settings are for training, and the others need torch
+    from regard.config.run import Config
     from regard.model.seq2seq import Seq2Seq
     from regard.saved.folder import LoadedModel
 
@@ -50,7 +50,7 @@ class SavedModel:
 
     @classmethod
     def of_run(
-        cls, config: Config, subwords: Mapping[str, bytes], languages: tuple[str | None, str | None], form: Form
+        cls, config: "Config", subwords: Mapping[str, bytes], languages: tuple[str | None, str | None], form: Form
     ) -> Self:
         """Return the metadata of the model that a run trains."""
         return cls(
