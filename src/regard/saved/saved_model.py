@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, get_args
 
 from regard import __version__
-from regard.config.checked import check
+from regard.config.checked import Frozen, check
 from regard.config.decode import DecodeConfig
 from regard.config.model import ModelConfig
 from regard.config.task import Task
@@ -27,6 +27,13 @@ FORMAT = 1
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
 SUBWORDS = (SHARED, SOURCE, TARGET, SYMBOLS)
 SUBWORDS_LIMIT = 64 << 20
+
+
+class _Described(Frozen):
+    """The settings in a model's config.json."""
+
+    model: ModelConfig
+    decode: DecodeConfig
 
 
 @dataclass(frozen=True)
@@ -100,7 +107,7 @@ def read_saved(folder: Path, name: str = CONFIG, *, weights: Collection[str] = (
             f"{origin}: format {number}, made by regard {version}, "
             f"is not one that regard {__version__} reads (format {FORMAT}); install the version that made it"
         )
-    described = check(Config, {name: description.get(name) for name in ("model", "decode")}, str(origin))
+    described = check(_Described, {name: description.get(name) for name in ("model", "decode")}, str(origin))
     return SavedModel(
         described.model,
         described.decode,
