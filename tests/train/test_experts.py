@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.train.test_loop import Watcher
-from tests.train.test_step import ALONE, steps
+from tests.support.training import ALONE, Watcher, steps
 
 from regard.config.model import model_config
 from regard.config.run import Config

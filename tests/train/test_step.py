@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.support.training import ALONE, steps
+from tests.support.training import ALONE, steps, still
 
 from regard.config.presets import preset
 from regard.config.run import Config
@@ -33,17 +33,6 @@ from regard.train.threads import TwoThreads
 
 CPU = Path("/proc/cpuinfo")
 STEP_PARTS = "regard.train.step.micro_batches"
-
-
-def still(config: Config, data: Prepared, **train: object) -> Config:
-    """Without dropout, so that a plain second implementation can follow."""
-    config = settle(config, data)
-    return config.model_copy(
-        update={
-            "model": config.model.model_copy(update={"dropout": 0.0}),
-            "train": config.train.model_copy(update=train),
-        }
-    )
 
 
 @pytest.fixture

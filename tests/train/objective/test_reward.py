@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.train.test_loop import Watcher
-from tests.train.test_step import ALONE, steps, still
+from tests.support.training import ALONE, Watcher, steps, still
 from torch import Tensor
 
 from regard.config.model import model_config
