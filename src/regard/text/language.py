@@ -5,13 +5,13 @@ texts; so an expected language has a much larger prior than another.
 """
 
 import lzma
-import mmap
 import os
 import shutil
 import struct
 import tempfile
 import zipfile
 from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -27,11 +27,10 @@ EXPECTED_ODDS = 50.0  # prior odds of an expected language against another
 SAMPLE = 2000  # characters that suffice to identify a language
 HANGUL_SHARE = 0.3  # of the letters: only Korean uses Hangul, often mixed with Latin letters
 FEWEST_LETTERS = 6  # fewer, such as in `OK` or `USB 3`, are no evidence
-
-
+BYTES = 256
+LOCAL_HEADER = 26  # bytes of a zip member's header before the lengths of its name and of its extra field
 Array = NDArray[np.float64]
 _LOADING = Lock()
-_LOCAL_HEADER = 26  # bytes of a zip member's header before the lengths of its name and of its extra field
 
 
 class LanguageIdentifier:
@@ -100,35 +99,75 @@ def _tables() -> Any:
         from py3langid.langid import LanguageIdentifier as Tables  # noqa: PLC0415
     except ImportError:
         raise UserError("languages are identified by py3langid; install it: pip install py3langid") from None
-    found = _mapped(Path(MODEL_DIR, MODEL_FILE))
+    found = _unpacked(Path(MODEL_DIR, MODEL_FILE))
     return Tables(
         found["ptc"],
-        found["pc"],
-        found["classes"].tolist(),
-        memoryview(found["nextmove"]),
-        found["out_feat"].tolist(),
+        found["pc"].whole(),
+        found["classes"].whole().tolist(),
+        _Transitions(found["nextmove"]),
+        memoryview(found["out_feat"].whole()),
         norm_probs=True,
-        tk_row=found["nextmove_row"].tolist(),
+        tk_row=memoryview(found["nextmove_row"].whole()),
     )
 
 
-def _mapped(packed: Path) -> dict[str, Any]:
-    """Return the arrays of a compressed .npz, mapped from a temporary file.
+@dataclass(frozen=True)
+class _Table:
+    """A table on disk, of which only those rows come into memory that are asked for."""
 
-    py3langid's own reader takes 103 MB at its peak and twice the time.
+    file: int
+    offset: int
+    shape: tuple[int, ...]
+    kind: np.dtype[Any]
+    known: dict[int, bytes] = field(default_factory=dict)
+    """The rows that were read."""
+
+    def __getitem__(self, rows: NDArray[np.intp]) -> NDArray[Any]:
+        content = b"".join(map(self.row, rows.tolist()))
+        return np.frombuffer(content, self.kind).reshape(len(rows), self.shape[1])
+
+    def row(self, number: int) -> bytes:
+        found = self.known.get(number)
+        if found is None:
+            size = self.shape[1] * self.kind.itemsize
+            found = self.known[number] = os.pread(self.file, size, self.offset + number * size)
+        return found
+
+    def whole(self) -> NDArray[Any]:
+        size = int(np.prod(self.shape)) * self.kind.itemsize
+        return np.frombuffer(os.pread(self.file, size, self.offset), self.kind).reshape(self.shape)
+
+
+class _Transitions:
+    """The next states of an automaton by state and byte; a state's are read when it is first reached."""
+
+    def __init__(self, table: _Table) -> None:
+        self._table = replace(table, shape=(table.shape[0] // BYTES, BYTES))
+        self._states: dict[int, memoryview] = {}
+
+    def __getitem__(self, place: int) -> int:
+        state = self._states.get(place // BYTES)
+        if state is None:
+            state = memoryview(self._table.row(place // BYTES)).cast(self._table.kind.char)
+            self._states[place // BYTES] = state
+        found: int = state[place % BYTES]
+        return found
+
+
+def _unpacked(packed: Path) -> dict[str, _Table]:
+    """Return the tables of a compressed .npz, in a temporary file that lives as long as they do.
+
+    py3langid's own reader has all of them in memory: 103 MB at its peak. A text needs a few hundred rows of them.
     """
-    with tempfile.TemporaryFile() as file:
-        with lzma.open(packed) as stream:
-            shutil.copyfileobj(stream, file, 1 << 20)
+    tables = {}
+    with tempfile.TemporaryFile() as file, lzma.open(packed) as stream:
+        shutil.copyfileobj(stream, file, 1 << 20)
         file.flush()
-        content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        arrays = {}
-        with zipfile.ZipFile(file) as archive:
-            for member in archive.infolist():
-                file.seek(member.header_offset + _LOCAL_HEADER)
-                file.seek(sum(struct.unpack("<HH", file.read(4))), os.SEEK_CUR)
-                assert np.lib.format.read_magic(file) == (1, 0), "the layout of py3langid 0.4"
-                shape, _, kind = np.lib.format.read_array_header_1_0(file)
-                flat = np.frombuffer(content, kind, int(np.prod(shape)), file.tell())
-                arrays[Path(member.filename).stem] = flat.reshape(shape)
-    return arrays
+        kept = os.dup(file.fileno())
+        for member in zipfile.ZipFile(file).infolist():
+            file.seek(member.header_offset + LOCAL_HEADER)
+            file.seek(sum(struct.unpack("<HH", file.read(4))), os.SEEK_CUR)
+            assert np.lib.format.read_magic(file) == (1, 0), "the layout of py3langid 0.4"
+            shape, _, kind = np.lib.format.read_array_header_1_0(file)
+            tables[Path(member.filename).stem] = _Table(kept, file.tell(), shape, kind)
+    return tables

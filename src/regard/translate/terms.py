@@ -9,6 +9,7 @@ inflected form meets the requirement if the vocabulary has a piece for it.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from regard.engines.engine import Progress, Request, quiet
@@ -75,7 +76,11 @@ class _TermSearch:
         self.translator, self.sources, self.request = translator, sources, request
         self.terms, self.found = terms, found
         self.subwords = translator.target_subwords
-        self.wide = replace(request, n_best=max(request.n_best, request.decode.beam))
+
+    @cached_property
+    def wide(self) -> Request:
+        """The request for as many hypotheses as the beam has."""
+        return replace(self.request, n_best=max(self.request.n_best, self.request.decode.beam))
 
     def missing(self, number: int, hypothesis: Hypothesis | None = None) -> list[Term]:
         """Return the terms of a sentence that a hypothesis lacks, by default its best."""

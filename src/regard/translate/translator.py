@@ -5,7 +5,6 @@ regard.load("runs/x/model").translate(["Good morning.", "How are you?"])
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, cast, overload
 
 from regard.config.checked import check
@@ -214,9 +213,10 @@ class Translator:
         decoding = chosen_decoding(options, self.saved.config)
         if decoding == "blockwise":
             options = replace(options, beam=1)
-        changes = {key: getattr(options, key) for key in DecodeConfig.model_fields}
-        given = {key: value for key, value in changes.items() if value is not None}
-        decode = check(DecodeConfig, {**self.saved.decode.model_dump(), **given}, "the options")
+        given = {key: value for key in DecodeConfig.model_fields if (value := getattr(options, key)) is not None}
+        decode = self.saved.decode
+        if given:
+            decode = check(DecodeConfig, {**decode.model_dump(), **given}, "the options")
         if decode.beta and (options.sampling is not None or options.required or options.glossary is not None):
             raise UserError(
                 "the coverage penalty (beta) ranks the outputs of a beam search; leave it out with sampling, required "
@@ -289,15 +289,6 @@ class Translator:
         read = dict.fromkeys([source, *written])
         pairs = [(other, into) for into in written for other in read if other != into]
         return sorted(pairs, key=lambda pair: pair != (source, target))
-
-    @cached_property
-    def ranks(self) -> dict[str, int]:
-        """Return the words of the source vocabulary, with their ranks."""
-        begins = [
-            (number, piece[1:]) for number, piece in enumerate(self.source_subwords.spelling) if piece[:1] == b" "
-        ]
-        words = ((number, piece.decode("utf-8", "replace")) for number, piece in begins)
-        return {word: number for number, word in words if word.isalpha()}
 
     def stand_ins(self, tag: Sequence[int]) -> StandIns:
         """Return the words and numbers that stand for protected spans, best first: those that the model copies."""

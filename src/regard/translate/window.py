@@ -31,8 +31,9 @@ class Window:
 
     def __init__(self, translator: "Translator", texts: Sequence[str], options: "Options") -> None:
         self.translator, self.texts, self.options = translator, texts, options
-        self.request, self.tag = translator.request(options), translator.tag(options.target, options.formality)
+        self.request = translator.request(options)
         self.recall, self.guard = Recall(translator, options), Protector(translator, options)
+        self.tag = self.guard.tag
         self.clean = cache(lambda text: normalise(text, translator.form))  # the same part is normalised several times
         self.most_characters = LONGEST_PIECE * translator.most_tokens
         """The most characters that most_tokens can spell."""

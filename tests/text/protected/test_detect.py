@@ -1,6 +1,5 @@
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
@@ -52,20 +51,20 @@ def test_texts_that_tell_nothing(detector: Detector, text: str) -> None:
 
 
 def test_those_who_ask_at_once_wait_for_one_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    read, times = language._mapped, []
+    read, times = language._unpacked, []
 
-    def counted(packed: Path) -> dict[str, Any]:
+    def counted(packed: Path) -> dict[str, language._Table]:
         times.append(packed)
         return read(packed)
 
-    monkeypatch.setattr(language, "_mapped", counted)
+    monkeypatch.setattr(language, "_unpacked", counted)
     language._tables.cache_clear()
     with ThreadPoolExecutor(8) as threads:
         assert len(list(threads.map(lambda text: Detector(["en"]).candidates(text), ["Good morning."] * 8))) == 8
     assert len(times) == 1
 
 
-def test_mapped_tables_are_those_of_py3langid() -> None:
+def test_tables_on_disk_are_those_of_py3langid() -> None:
     theirs = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
     for text in ("Tom grew up in a small town.", "Das ist gut.", "안녕", "e\u0301 \u05e9\u05dc\u05d5\u05dd", "😀", ""):
         assert language._tables().rank(text) == theirs.rank(text)
