@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from regard.config.run import Config
-from regard.data.batches import Batches, Step
+from regard.data.batches import Batches, StepBatches
 from regard.data.prepared import Prepared
 from regard.train.distributed import World
 from regard.train.log import records
@@ -16,7 +16,7 @@ from regard.train.log import records
 ALONE = World(0, 1, torch.device("cpu"))
 
 
-def steps(config: Config, data: Prepared, count: int, group: int = 1) -> list[Step]:
+def steps(config: Config, data: Prepared, count: int, group: int = 1) -> list[StepBatches]:
     batches = Batches(data.train, batch_tokens=config.train.batch_tokens, seed=1)
     return [step for step, _ in zip(batches.steps(group=group), range(count), strict=False)]
 

@@ -15,9 +15,9 @@ from regard.data.prepared import Prepared
 from regard.errors import Interrupted
 from regard.model.kernels.dropout import drop_by
 from regard.train.loop import train
-from regard.train.objective.loss import smoothed_cross_entropy
+from regard.train.objective.loss import Objective, smoothed_cross_entropy
 from regard.train.run import settle
-from regard.train.step import Objective, Trainer
+from regard.train.step import Trainer
 
 EXPERTS = {"experts": 4, "active_experts": 2, "d_ff": 8, "d_model": 16, "decoder_layers": 1}
 KINDS: list[dict[str, Any]] = [

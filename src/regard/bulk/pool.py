@@ -30,7 +30,7 @@ CRASHES = 3  # times that a shard may end its worker
 ERRORS = 2  # times that it may raise an error, which names what is wrong
 FAILED_STARTS = 3  # workers in a row that end before they have loaded the model
 PATIENCE = 300.0  # seconds without any worker
-TICK = 1.0  # seconds that the driver waits for news
+TICK = 1.0  # seconds that the driver waits for results
 GROW_EVERY = 5.0  # seconds between looks for hosts that have joined
 ANSWER = 10.0  # seconds for a connection to the cluster
 OBJECT_STORE = 512 << 20  # bytes of a local cluster for the model's files
@@ -203,7 +203,7 @@ class Pool:
                     break
 
     def _advance(self, slot: _Slot) -> Iterator[Event]:
-        """Take what a worker has to tell."""
+        """Handle the next result or error of a worker."""
         try:
             if slot.shard is None:
                 slot.place, slot.doing = ray.get(slot.doing), None

@@ -1,63 +1,50 @@
 """`regard evaluate`: measure translations or parses; every figure has its settings beside it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
+
+from regard.cli.terminal.options import DecodingOptions, Json, Models, Source
 
 if TYPE_CHECKING:
     from regard.evaluate.bleu import Tokens
     from regard.evaluate.evaluation import Evaluation
-    from regard.translate.translator import Options
+
+
+SEARCHED = ("beam", "alpha", "penalty", "beta", "decoding", "iterations", "glossary")
 
 
 def evaluate(
-    model: Annotated[
-        list[Path] | None, typer.Option(help="The folder of a model to translate with; of several, an ensemble.")
-    ] = None,
-    source: Annotated[str | None, typer.Option(metavar="FILE", help="Text to translate, a segment a line.")] = None,
+    *,
+    model: Models = None,
+    source: Source = None,
     reference: Annotated[
-        list[str] | None, typer.Option(metavar="FILE", help="Its translation; give it again for each further one.")
+        list[str] | None,
+        typer.Option(metavar="FILE", help="Reference translation; may be given several times."),
     ] = None,
     hypothesis: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Measure these translations instead of making some.")
+        str | None, typer.Option(metavar="FILE", help="Translations to measure, instead of a model.")
     ] = None,
     baseline: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Another system's, to compare with by paired bootstrap.")
+        str | None,
+        typer.Option(metavar="FILE", help="Another system's translations, to compare with."),
     ] = None,
-    gold: Annotated[str | None, typer.Option(metavar="FILE", help="Right trees, to measure parses by.")] = None,
+    gold: Annotated[str | None, typer.Option(metavar="FILE", help="Gold trees, to measure parses by.")] = None,
     parses: Annotated[str | None, typer.Option(metavar="FILE", help="A parser's trees of the same sentences.")] = None,
-    engine: Annotated[
-        str, typer.Option(help="What computes: torch, ctranslate2 (on a CPU), or auto for the faster that can.")
-    ] = "auto",
-    device: Annotated[str, typer.Option(help="Where: cpu, cuda, cuda:1.")] = "cpu",
-    beam: Annotated[int | None, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = None,
-    alpha: Annotated[float | None, typer.Option(help="Exponent of the length penalty.")] = None,
-    penalty: Annotated[Literal["paper", "average"] | None, typer.Option(help="Kind of length penalty.")] = None,
-    decoding: Annotated[
-        Literal["search", "blockwise", "mask-predict"] | None,
-        typer.Option(help="How a text is written, if not in the model's own way."),
-    ] = None,
-    iterations: Annotated[int | None, typer.Option(min=1, help="Of mask-predict: passes; 10 by default.")] = None,
-    beta: Annotated[float | None, typer.Option(help="Weight of the coverage penalty; 0 is none.")] = None,
-    target: Annotated[str | None, typer.Option("--to", metavar="CODE", help="Language, of a model of several.")] = None,
-    no_split: Annotated[bool, typer.Option("--no-split", help="Translate lines whole, not by sentence.")] = False,
-    glossary: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Terms to use: TSV (source TAB target), CSV or TBX.")
-    ] = None,
+    search: DecodingOptions,
     reliability: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw chrF over the model's confidence: .svg, .png or .pdf.")
     ] = None,
-    batch_tokens: Annotated[int | None, typer.Option(min=1, help="Source tokens computed at once.")] = None,
     tokens: Annotated[
         Literal["13a", "intl", "zh", "char", "ja-mecab", "ko-mecab"],
-        typer.Option("--tokenize", help="What sacreBLEU's BLEU counts: ko-mecab for Korean, zh for Chinese."),
+        typer.Option("--tokenize", help="Tokenizer of sacreBLEU: ko-mecab for Korean, zh for Chinese."),
     ] = "13a",
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the translations here.")] = None,
-    format_: Annotated[Literal["text", "latex"], typer.Option("--format", help="How to print the figures.")] = "text",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the translations here.")] = None,
+    format_: Annotated[Literal["text", "latex"], typer.Option("--format", help="Format of the figures.")] = "text",
+    as_json: Json = False,
 ) -> None:
     """Measure translations: BLEU, chrF, TER, perplexity, by sentence length, against another system. Or parses: F1.
 
@@ -72,123 +59,108 @@ def evaluate(
     Files may be compressed; `regard translate` makes the same translations. Parses are measured as EVALB does with
     COLLINS.prm: one tree a line, and a blank line where the parser has found none.
     """
-    from regard.errors import UserError
-
+    if reliability is not None:
+        _check_diagram(reliability, bool(model) and gold is None)
     if gold is not None or parses is not None:
-        if gold is None or (parses is None) == (not model):
-            raise UserError("--gold, the right trees, goes with either --parses or --model; name what is measured")
-        of_search = {} if parses is None else {"beam": beam, "alpha": alpha}
-        _reject_unused({"penalty": penalty, "beta": beta, "reliability": reliability, **of_search}, "with --gold")
-        if parses is not None:
-            _measure_parses(gold, parses, as_json)
-            return
-        _measure_parser(model or [], gold, engine, device, beam, alpha, batch_tokens, out, as_json)
+        _evaluate_parses(model or [], gold, parses, search, out, as_json)
         return
-
-    from regard.evaluate.aligned import read_aligned
-    from regard.evaluate.bleu import metric
-    from regard.evaluate.score_report import score_report
-    from regard.translate.translator import Options
-
-    if not reference:
-        raise UserError("--reference is missing; name the file of right translations")
-    if (hypothesis is None) == (not model):
-        raise UserError("give either --model with --source, or --hypothesis; one of them is what is measured")
-    if hypothesis is not None:
-        searched: dict[str, object] = {
-            "beam": beam,
-            "alpha": alpha,
-            "penalty": penalty,
-            "beta": beta,
-            "decoding": decoding,
-            "iterations": iterations,
-            "glossary": glossary,
-            "reliability": reliability,
-        }
-        _reject_unused(searched, "with --hypothesis, which is translated already")
-    if model and source is None:
-        raise UserError("--source is missing; name the file to translate")
-    metric(tokens)  # report a user's mistake before any work
-    _check_places(out, reliability)
-    names = [*reference, *filter(None, (source, hypothesis, baseline))]
-    lines = dict(zip(names, read_aligned(names), strict=True))
-    sources = None if source is None else lines[source]
-    right = [lines[name] for name in reference]
-
-    others = None if baseline is None else lines[baseline]
-    if hypothesis is not None:
-        _keep(lines[hypothesis], out)
-        figures = score_report(lines[hypothesis], right, sources=sources, baseline=others, tokens=tokens)
+    texts = _read(model, source, reference, hypothesis, baseline, search, tokens, out)
+    if texts.hypothesis is None:
+        done = _translated(model or [], texts, search, tokens, reliability)
+        translations, figures = done.translations, done.report
     else:
-        assert model and sources is not None
-        options = Options(
-            beam=beam,
-            alpha=alpha,
-            penalty=penalty,
-            beta=beta,
-            decoding=decoding,
-            iterations=iterations,
-            target=target,
-            split=not no_split,
-            batch_tokens=batch_tokens,
+        from regard.evaluate.score_report import score_report
+
+        translations = texts.hypothesis
+        figures = score_report(
+            translations, texts.references, sources=texts.source, baseline=texts.baseline, tokens=tokens
         )
-        done = _translated(model, engine, device, sources, right, options, others, tokens, glossary, reliability)
-        _keep(done.translations, out)
-        figures = done.report
+    _keep(translations, out)
     if as_json:
         typer.echo(json.dumps(figures.as_dict()))
     else:
         typer.echo(figures.as_latex() if format_ == "latex" else figures.as_text())
 
 
-def _translated(
-    model: list[Path],
-    engine: str,
-    device: str,
-    sources: list[str],
-    references: list[list[str]],
-    options: "Options",
-    baseline: list[str] | None,
+class _Texts(NamedTuple):
+    """The files to measure, line by line; None for those that were not named."""
+
+    references: list[list[str]]
+    source: list[str] | None
+    hypothesis: list[str] | None
+    baseline: list[str] | None
+
+
+def _read(
+    model: list[Path] | None,
+    source: str | None,
+    reference: list[str] | None,
+    hypothesis: str | None,
+    baseline: str | None,
+    search: DecodingOptions,
     tokens: "Tokens",
-    glossary: Path | None,
-    diagram: Path | None,
+    out: Path | None,
+) -> _Texts:
+    """Reject options that do not go together, and read the files."""
+    from regard.errors import UserError
+    from regard.evaluate.aligned import read_aligned
+    from regard.evaluate.bleu import metric
+    from regard.files import check_place
+
+    if not reference:
+        raise UserError("--reference is missing; name the file of reference translations")
+    if (hypothesis is None) == (not model):
+        raise UserError("give either --model with --source, or --hypothesis; one of them is what is measured")
+    if hypothesis is not None:
+        _reject_unused(search, SEARCHED, "with --hypothesis, which is translated already")
+    if model and source is None:
+        raise UserError("--source is missing; name the file to translate")
+    metric(tokens)  # report a user's mistake before any work
+    if out is not None:
+        check_place(out)
+    names = [*reference, *filter(None, (source, hypothesis, baseline))]
+    lines = dict(zip(names, read_aligned(names), strict=True))
+    others = (None if name is None else lines[name] for name in (source, hypothesis, baseline))
+    return _Texts([lines[name] for name in reference], *others)
+
+
+def _check_diagram(path: Path, translating: bool) -> None:
+    """Reject a diagram that could not be drawn before any work is done."""
+    from regard.errors import UserError
+    from regard.files import check_place
+    from regard.paper.drawing import check_picture
+
+    if not translating:
+        raise UserError(
+            "--reliability has no effect without translations of a model; leave it out, or give --model and --source"
+        )
+    check_picture(path)
+    check_place(path)
+
+
+def _translated(
+    model: list[Path], texts: _Texts, search: DecodingOptions, tokens: "Tokens", diagram: Path | None
 ) -> "Evaluation":
     """Translate the sources with a model, and score the translations; draw their reliability if asked for."""
     from regard.cli.terminal.knowledge import informed
     from regard.cli.terminal.progress import sentences_done
     from regard.evaluate.evaluation import evaluate as measure
-    from regard.paper.reliability import draw
     from regard.translate.load import load
 
-    translator = load(*model, engine=engine, device=device)
-    options = informed(translator, options, glossary, None)
+    assert texts.source is not None
+    translator = load(*model, engine=search.engine, device=search.device)
+    options = informed(translator, search.options(), search.glossary, None)
     translator.request(options)
-    with sentences_done(len(sources)) as progress:
+    with sentences_done(len(texts.source)) as progress:
         done = measure(
-            translator,
-            sources,
-            references,
-            options,
-            baseline=baseline,
-            tokens=tokens,
-            reliability=diagram is not None,
-            progress=progress,
-            warn=_warn,
-        )
+            translator, texts.source, texts.references, options, baseline=texts.baseline, tokens=tokens,
+            reliability=diagram is not None, progress=progress, warn=_warn,
+        )  # fmt: skip
     if diagram is not None and done.report.reliability is not None:
+        from regard.paper.reliability import draw
+
         draw(done.report.reliability, diagram)
     return done
-
-
-def _check_places(out: Path | None, diagram: Path | None) -> None:
-    """Report before any work what could not be written."""
-    from regard.files import check_place
-    from regard.paper.drawing import check_picture
-
-    if diagram is not None:
-        check_picture(diagram)
-    for place in filter(None, (out, diagram)):
-        check_place(place)
 
 
 def _keep(lines: list[str], out: Path | None) -> None:
@@ -196,6 +168,23 @@ def _keep(lines: list[str], out: Path | None) -> None:
 
     if out is not None:
         write_bytes(out, "".join(f"{line}\n" for line in lines).encode())
+
+
+def _evaluate_parses(
+    model: list[Path], gold: str | None, parses: str | None, search: DecodingOptions, out: Path | None, as_json: bool
+) -> None:
+    """Measure a file of parses, or the parses that a model makes."""
+    from regard.errors import UserError
+
+    if gold is None or (parses is None) == (not model):
+        raise UserError("--gold, the right trees, goes with either --parses or --model; name what is measured")
+    _reject_unused(
+        search, ("penalty", "beta") if parses is None else ("penalty", "beta", "beam", "alpha"), "with --gold"
+    )
+    if parses is not None:
+        _measure_parses(gold, parses, as_json)
+    else:
+        _measure_parser(model, gold, search, out, as_json)
 
 
 def _measure_parses(gold: str, parses: str, as_json: bool) -> None:
@@ -210,26 +199,16 @@ def _measure_parses(gold: str, parses: str, as_json: bool) -> None:
     typer.echo(json.dumps({"sentences": each, "summary": summary(counted)}))
 
 
-def _reject_unused(options: Mapping[str, object], where: str) -> None:
+def _reject_unused(search: DecodingOptions, names: Sequence[str], where: str) -> None:
     """Reject options of a search that does not take place."""
     from regard.errors import UserError
 
-    for name, value in options.items():
-        if value is not None:
+    for name in names:
+        if getattr(search, name) is not None:
             raise UserError(f"--{name} has no effect {where}; leave it out, or give --model and --source")
 
 
-def _measure_parser(
-    model: list[Path],
-    gold: str,
-    engine: str,
-    device: str,
-    beam: int | None,
-    alpha: float | None,
-    batch_tokens: int | None,
-    out: Path | None,
-    as_json: bool,
-) -> None:
+def _measure_parser(model: list[Path], gold: str, search: DecodingOptions, out: Path | None, as_json: bool) -> None:
     """Parse the sentences of gold trees, and measure; the parses with the constraint go to `out`."""
     from regard.cli.terminal.progress import sentences_done
     from regard.data.lines import shown, text_lines
@@ -242,8 +221,8 @@ def _measure_parser(
     if out is not None:
         check_place(out)
     right = list(read_trees(text_lines(gold), shown(gold)))
-    parser = load_parser(*model, engine="torch" if engine == "auto" else engine, device=device)
-    options = ParseOptions(beam=beam, alpha=alpha, batch_tokens=batch_tokens)
+    parser = load_parser(*model, engine="torch" if search.engine == "auto" else search.engine, device=search.device)
+    options = ParseOptions(beam=search.beam, alpha=search.alpha, batch_tokens=search.batch_tokens)
     with sentences_done(2 * len(right)) as progress:
         report = measure_parser(parser, right, options, progress)
     _keep([str(one.tree) for one in report.parses["constrained"]], out)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from regard.cli.terminal.options import Beam, Decoding, Engine, Iterations, Target
+
 if TYPE_CHECKING:
     from regard.look.inspection import Look
     from regard.look.sight import AttentionKind
@@ -17,34 +19,31 @@ DATA = ("json", "bertviz")
 
 
 def look(
-    text: Annotated[str, typer.Argument(help="What to translate and to look at.")],
+    text: Annotated[str, typer.Argument(help="Text to translate and to look at.")],
     model: Annotated[
         list[Path] | None,
         typer.Option(
             envvar="REGARD_MODEL",
-            help="The folder of a model, or a bundled one's name; of several, the first is looked at. [default: en-de]",
+            help="A model's folder, or a bundled one's name; of several, the first. [default: by --to; en-de]",
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where it goes: .html; .svg, .png, .pdf; .json.")
+        Path | None, typer.Option(metavar="FILE", help="File to write: .html; .svg, .png, .pdf; .json.")
     ] = None,
     kind: Annotated[
-        Literal["cross", "encoder", "decoder"], typer.Option(help="Of a figure: which attention.")
+        Literal["cross", "encoder", "decoder"], typer.Option(help="For a figure: the kind of attention.")
     ] = "cross",
-    layer: Annotated[int | None, typer.Option(help="Of a figure: which layer, from 1.")] = None,
-    head: Annotated[int | None, typer.Option(help="Of a figure: which head, from 1.")] = None,
+    layer: Annotated[int | None, typer.Option(help="For a figure: the layer, from 1.")] = None,
+    head: Annotated[int | None, typer.Option(help="For a figure: the head, from 1.")] = None,
     format_: Annotated[
         LookFormat | None,
-        typer.Option("--format", help="Instead of what FILE ends with; bertviz is for its head_view."),
+        typer.Option("--format", help="Format, if not by the ending of FILE; bertviz is for its head_view."),
     ] = None,
-    target: Annotated[str | None, typer.Option("--to", metavar="CODE", help="Language, of a model of several.")] = None,
-    beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses kept at each step; 1 is greedy.")] = None,
-    decoding: Annotated[
-        Literal["search", "blockwise", "mask-predict"] | None,
-        typer.Option(help="How the text is written: the page then shows which tokens each step wrote."),
-    ] = None,
-    iterations: Annotated[int | None, typer.Option(min=1, help="Of mask-predict: passes; 10 by default.")] = None,
-    engine: Annotated[str, typer.Option(help="What translates: torch, ctranslate2, or auto.")] = "auto",
+    target: Target = None,
+    beam: Beam = None,
+    decoding: Decoding = None,
+    iterations: Iterations = None,
+    engine: Engine = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as one JSON object.")] = False,
 ) -> None:
     """Look inside a translation: attention, beam search, next tokens, positions.
@@ -57,26 +56,25 @@ def look(
     stdout.
     """
     from regard.errors import UserError
-    from regard.saved.bundled import DEFAULT
+    from regard.saved.bundled import default_model
     from regard.translate.load import load
     from regard.translate.translator import Options
 
     form = _format(out, format_)
     _check_figure(form, layer, head)
     text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    seen = load(*(model or [Path(DEFAULT)]), engine=engine).look(
+    seen = load(*(model or [default_model(target=target)]), engine=engine).look(
         text, Options(beam=beam, decoding=decoding, iterations=iterations, target=target)
     )
     if not seen.sentences:
         raise UserError("the text is blank, so there is nothing to look at; give a sentence")
-    report: dict[str, Any] = {"translation": seen.translation, "sentences": len(seen.sentences)}
-    if form in FIGURES:
-        assert out is not None and layer is not None and head is not None
-        _draw(out, form, seen, kind, layer, head)
-        report |= {"kind": kind, "layer": layer, "head": head}
-    elif out is None:
+    if out is None:
         typer.echo(_content(seen, form))
         return
+    report: dict[str, Any] = {"translation": seen.translation, "sentences": len(seen.sentences)}
+    if layer is not None and head is not None:
+        _draw(out, form, seen, kind, layer, head)
+        report |= {"kind": kind, "layer": layer, "head": head}
     else:
         from regard.files import write_bytes
 

@@ -12,7 +12,6 @@ from typing import Annotated
 import typer
 
 from regard.cli import (
-    corpora,
     demo,
     evaluate,
     info,
@@ -21,13 +20,13 @@ from regard.cli import (
     paper,
     parse,
     prepare,
-    score,
     serve,
     train,
     translate,
 )
-from regard.cli.models import average, calibrate, classify, export, import_, model, runs, tune
-from regard.cli.pairs import clean, synthesise
+from regard.cli.models import average, calibrate, classify, export, import_, model, runs, score, tune
+from regard.cli.pairs import clean, corpora, synthesise
+from regard.cli.terminal.options import grouped
 from regard.cli.terminal.streams import tolerant_stderr
 from regard.cli.terminal.variadic import VariadicCommand
 
@@ -42,15 +41,15 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(corpora.app, name="corpora")
-app.command("prepare", cls=VariadicCommand)(prepare.prepare)
+app.command("prepare", cls=VariadicCommand)(grouped(prepare.prepare))
 app.command("clean")(clean.clean)
-app.command("train", cls=VariadicCommand)(train.train)
+app.command("train", cls=VariadicCommand)(grouped(train.train))
 app.command("tune")(tune.tune)
-app.command("synthesise")(synthesise.synthesise)
-app.command("translate")(translate.translate)
+app.command("synthesise")(grouped(synthesise.synthesise))
+app.command("translate")(grouped(translate.translate))
 app.command("parse")(parse.parse)
 app.command("classify")(classify.classify)
-app.command("evaluate")(evaluate.evaluate)
+app.command("evaluate")(grouped(evaluate.evaluate))
 app.command("score")(score.score)
 app.command("average")(average.average)
 app.command("calibrate")(calibrate.calibrate)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from regard.cli.terminal.options import Alpha, BatchTokens, Beam, Device, Text
+
 if TYPE_CHECKING:
     from regard.text.trees import Tree
     from regard.translate.parser import Parse, ParseOptions, Parser
@@ -17,13 +19,13 @@ DEFAULT = "en-trees"  # the bundled parser
 
 
 def parse(
-    text: Annotated[str | None, typer.Argument(metavar="[TEXT or FILE]", help="Default: standard input.")] = None,
+    text: Text = None,
     model: Annotated[
         list[Path] | None,
         typer.Option(help="A parser's folder, or a bundled one's name; of several, probabilities are averaged."),
     ] = None,
     tokenised: Annotated[
-        bool, typer.Option("--tokenised", help="Words are parted by spaces already, as in a treebank.")
+        bool, typer.Option("--tokenised", help="Words are separated by spaces already, as in a treebank.")
     ] = False,
     format_: Annotated[
         Literal["brackets", "draw", "svg", "html", "json"],
@@ -33,20 +35,20 @@ def parse(
         bool, typer.Option(help="Search among well-formed trees over the words only; else repair what is none.")
     ] = True,
     engine: Annotated[
-        str | None, typer.Option(help="What computes: torch, or without the constraint also ctranslate2 or auto.")
+        str | None, typer.Option(help="Engine: torch; without the constraint also ctranslate2 or auto.")
     ] = None,
-    device: Annotated[str, typer.Option(help="Where: cpu, cuda, cuda:1.")] = "cpu",
-    beam: Annotated[int | None, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = None,
-    alpha: Annotated[float | None, typer.Option(help="Exponent of the length penalty.")] = None,
-    batch_tokens: Annotated[int | None, typer.Option(min=1, help="Source tokens computed at once.")] = None,
+    device: Device = "cpu",
+    beam: Beam = None,
+    alpha: Alpha = None,
+    batch_tokens: BatchTokens = None,
 ) -> None:
     """Parse sentences, one a line: print a tree over the words of each.
 
     echo "The cat sat on the mat." | regard parse --model runs/x/model
 
-    Punctuation and contractions are parted as the Penn Treebank does, unless --tokenised. What is not said is as the
-    model's own settings are. A line in is a line out; a blank one stays blank. A sentence that is too long to be parsed
-    gets a flat tree, and is told.
+    Punctuation and contractions are split off as in the Penn Treebank, unless --tokenised. Options that are not given
+    are the model's own. Each input line gives one output line; a blank one stays blank. A sentence that is too long to
+    be parsed gets a flat tree, with a warning on standard error.
     """
     from regard.cli.terminal.progress import sentences_done
     from regard.translate.load import load_parser

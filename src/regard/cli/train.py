@@ -2,28 +2,28 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.terminal.variadic import MANY
+from regard.cli.terminal.variadic import FILES
 
 if TYPE_CHECKING:
     from regard.config.run import Config
 
 
-FILES = f"FILE [FILE]{MANY}"
 FINE_TUNING = "fine-tuning"  # the preset of a run --from a model that names none
 WITHOUT_FRESH = " (without --fresh, which would start over)"
 
 
-def train(
-    *,
-    file: Annotated[Path | None, typer.Argument(metavar="[RUN.toml]", help="A run file; or name a --preset.")] = None,
-    preset: Annotated[str | None, typer.Option(help="Named settings, such as tiny, small, base or big.")] = None,
+@dataclass(frozen=True)
+class PairOptions:
+    """Pairs of texts to train on, without `regard prepare`."""
+
     pairs: Annotated[
         list[str] | None,
         typer.Option(
@@ -32,36 +32,78 @@ def train(
             help="Pairs of texts, as for `regard prepare`: prepare them, choose settings by their number and the time, "
             "train, and test on pairs that are split off.",
         ),
-    ] = None,
+    ] = None
     valid: Annotated[
         list[str] | None,
         typer.Option(metavar=FILES, help="With --train: validation pairs of your own, instead of some split off."),
-    ] = None,
+    ] = None
     time: Annotated[
-        str | None, typer.Option(help="With --train: the time there is, such as 30m or 2h.", show_default="30m")
-    ] = None,
+        str | None, typer.Option(help="With --train: time limit, such as 30m or 2h.", show_default="30m")
+    ] = None
     source_language: Annotated[
-        str | None, typer.Option("--from-language", metavar="CODE", help="With --train: the source language.")
-    ] = None,
+        str | None, typer.Option("--from-language", metavar="CODE", help="With --train: source language.")
+    ] = None
     target_language: Annotated[
-        str | None, typer.Option("--to-language", metavar="CODE", help="With --train: the target language.")
-    ] = None,
+        str | None, typer.Option("--to-language", metavar="CODE", help="With --train: target language.")
+    ] = None
     vocabulary: Annotated[
         int | None, typer.Option(help="With --train: how many subwords to learn. [default: chosen]")
-    ] = None,
+    ] = None
     skip_invalid: Annotated[
-        bool, typer.Option("--skip-invalid", help="With --train: count what can't be read, and go on.")
-    ] = False,
+        bool, typer.Option("--skip-invalid", help="With --train: skip and count lines that can't be read.")
+    ] = False
     protect: Annotated[
         bool | None,
         typer.Option(
             "--protect/--no-protect",
-            help="With --train: let reserved tokens stand for addresses, placeholders, paths and code. [default: on "
+            help="With --train: replace addresses, placeholders, paths and code by reserved tokens. [default: on "
             "between natural languages]",
         ),
-    ] = None,
-    data: Annotated[Path | None, typer.Option(help="The folder that `regard prepare` made.")] = None,
-    out: Annotated[Path | None, typer.Option(help="The run's folder; one that is there goes on.")] = None,
+    ] = None
+
+    def check(self, others: Mapping[str, object]) -> None:
+        """Reject options that have no effect without pairs of texts; with them, reject `others`."""
+        from regard.errors import UserError
+
+        if not self.pairs:
+            given = {
+                "--time": self.time,
+                "--valid": self.valid,
+                "--from-language": self.source_language,
+                "--to-language": self.target_language,
+                "--vocabulary": self.vocabulary,
+                "--skip-invalid": self.skip_invalid or None,
+                "--protect": self.protect,
+            }
+            for option in (option for option, value in given.items() if value is not None):
+                raise UserError(
+                    f"{option} goes with --train, which names pairs of texts; for prepared data leave it out"
+                )
+            return
+        for option in (option for option, value in others.items() if value is not None):
+            languages = "; the languages are --from-language and --to-language" if option == "--from" else ""
+            raise UserError(
+                f"--train prepares pairs and starts a new model, so {option} has no place beside it{languages}"
+            )
+
+    def values(self) -> dict[str, Any]:
+        """Return the settings of the preparation."""
+        return {
+            "source_language": self.source_language,
+            "target_language": self.target_language,
+            "vocabulary": self.vocabulary,
+            "skip_invalid": self.skip_invalid,
+            "protect": self.protect,
+        }
+
+
+def train(
+    *,
+    file: Annotated[Path | None, typer.Argument(metavar="[RUN.toml]", help="A run file; or name a --preset.")] = None,
+    preset: Annotated[str | None, typer.Option(help="Named settings, such as tiny, small, base or big.")] = None,
+    texts: PairOptions,
+    data: Annotated[Path | None, typer.Option(help="Folder that `regard prepare` made.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the run; an existing one is resumed.")] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -71,59 +113,38 @@ def train(
     start: Annotated[
         Path | None, typer.Option("--from", metavar="MODEL", help="Fine-tune this model instead of starting at random.")
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Start over; the run that --out holds is removed.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over; remove the run in --out.")] = False,
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Write TensorBoard events into the run, too.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object at the end.")] = False,
 ) -> None:
-    """Train a model. Run the same command again after a stop or a crash, and it goes on where it was.
+    """Train a model. The same command resumes a run that was stopped or killed.
 
     regard train --train pairs.en pairs.ko --out runs/first --time 30m
 
     regard train --preset tiny --data data/mine --out runs/second --set train.steps=1000
 
-    With --train, everything is chosen that you do not set, and the result is measured on pairs that training never saw.
+    With --train, regard chooses every setting that you do not give, and measures the model on pairs that it did not
+    train on.
     """
     from regard.train.interrupt import stoppable
 
-    texts = {"source_language": source_language, "target_language": target_language, "vocabulary": vocabulary}
-    others = {**texts, "time": time, "valid": valid, "skip_invalid": skip_invalid, "protect": protect is not None}
-    _check_options(pairs, file, data, start, others)
-    if pairs:
+    texts.check({"a run file": file, "--data": data, "--from": start})
+    if texts.pairs:
         from regard.cli.train_pairs import train_pairs
 
         out = _place(out)
         with _one_voice(fresh=fresh), stoppable(out):
             train_pairs(
-                pairs, valid, out, {**texts, "skip_invalid": skip_invalid, "protect": protect},
-                time=time, preset=preset, assignments=set_ or [], fresh=fresh, tensorboard=tensorboard, as_json=as_json,
+                texts.pairs, texts.valid, out, texts.values(), time=texts.time, preset=preset, assignments=set_ or [],
+                fresh=fresh, tensorboard=tensorboard, as_json=as_json,
             )  # fmt: skip
         return
     with _one_voice(fresh=fresh), stoppable(out or "regard train"):
         model, log = _train(file, preset, data, out, set_ or [], start, fresh=fresh, tensorboard=tensorboard)
     if os.environ.get("RANK", "0") == "0":
         _report(model, log, as_json=as_json)
-
-
-def _check_options(
-    pairs: list[str] | None, file: Path | None, data: Path | None, start: Path | None, others: dict[str, Any]
-) -> None:
-    """Reject options that have no effect together."""
-    from regard.errors import UserError
-
-    named = {"time": "--time", "valid": "--valid", "source_language": "--from-language",
-             "target_language": "--to-language",
-             "vocabulary": "--vocabulary", "skip_invalid": "--skip-invalid", "protect": "--protect"}  # fmt: skip
-    for key, option in named.items():
-        if others[key] and not pairs:
-            raise UserError(f"{option} goes with --train, which names pairs of texts; for prepared data leave it out")
-    for option, value in (("a run file", file), ("--data", data), ("--from", start)):
-        if pairs and value is not None:
-            languages = "; the languages are --from-language and --to-language" if option == "--from" else ""
-            raise UserError(
-                f"--train prepares pairs and starts a new model, so {option} has no place beside it{languages}"
-            )
 
 
 def _place(out: Path | None) -> Path:

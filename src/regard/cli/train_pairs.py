@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from regard.cli.prepare import Progress, corpora
+from regard.cli.prepare_options import corpora
+from regard.cli.terminal.progress import PhaseProgress
 
 if TYPE_CHECKING:
     from regard.data.prepared import Prepared
@@ -35,7 +36,7 @@ def train_pairs(
     from regard.recipe.train_pairs import begin, carry_out
 
     pairs, validation = corpora("--train", train, None, None), corpora("--valid", valid, None, None)
-    with Progress() as progress:
+    with PhaseProgress() as progress:
         begun = begin(
             pairs, validation, out, texts,
             time=time, preset=preset, changes=settings(assignments), fresh=fresh, progress=progress,

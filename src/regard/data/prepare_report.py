@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.config.checked import Frozen
 from regard.config.special_tokens import UNK
+from regard.text.filters import SPLIT_OFF
 
 # The bins of a histogram: lengths up to 4, from 5 to 8, and so on; the last has no upper bound.
 LENGTHS = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1024)
@@ -102,3 +104,53 @@ def in_words(dropped: Counter[str] | dict[str, int]) -> str:
 
 def total_read(splits: Sequence[SplitReport | None]) -> int:
     return sum(split.read for split in splits if split is not None)
+
+
+def as_text(report: PrepareReport, *, bar: str, chosen: bool) -> str:
+    """Format the report as text; `bar` draws the histogram, `chosen`: the vocabulary's size was not given."""
+    how = "; chosen by the amount of text, --vocabulary sets another" if chosen else ""
+    splits = [*report.train, *([report.valid] if report.valid else [])]
+    lines = [line for split in splits for line in _split_text(split)]
+    lines += ["", "tokens of a training text, and how many have them", *_histogram(report, bar), ""]
+    lines.append(f"vocabulary  {report.source_vocabulary:,} source, {report.target_vocabulary:,} target{how}")
+    if report.valid_in_train:
+        lines.append(f"warning     {report.valid_in_train:,} validation pairs are also in the training data")
+    if report.timings:
+        times = report.timings
+        lines.append(
+            f"time        {times.reading:.1f} s reading, {times.learning:.1f} s learning subwords, "
+            f"{times.encoding:.1f} s encoding, {times.writing:.1f} s writing; {times.pairs_per_second:,.0f} pairs/s"
+        )
+    return "\n".join(lines)
+
+
+def _split_text(split: SplitReport) -> list[str]:
+    names = "; ".join(" ".join(files) for files in split.files)
+    lines = [f"{split.name:<12}{names}", f"  pairs     {split.read:,} read, {split.kept:,} kept"]
+    dropped = {reason: count for reason, count in split.dropped.items() if reason != SPLIT_OFF}
+    if dropped:
+        lines.append(f"  dropped   {in_words(dropped)}")
+    if off := split.dropped.get(SPLIT_OFF):
+        lines.append(f"  split off {off:,} for validation, with all pairs of their source sentences; see --valid-pairs")
+    lines += [f"  warning   {warning}" for warning in split.warnings]
+    for name, side in (("source", split.source), ("target", split.target)):
+        lines.append(
+            f"  {name:<10}{side.tokens:,} tokens, {side.tokens_per_word:.2f} a word, "
+            f"longest {side.longest:,}, {side.unknown:,} unknown"
+        )
+    return lines
+
+
+def _histogram(report: PrepareReport, bar: str) -> list[str]:
+    """Return a row with a proportional bar for each nonempty bin."""
+    sides = [[split.source.lengths for split in report.train], [split.target.lengths for split in report.train]]
+    source, target = ([sum(counts) for counts in zip(*side, strict=True)] for side in sides)
+    largest = max(*source, *target)
+    edges = [0, *report.length_bins]
+    names = [f"{low + 1}-{high}" for low, high in pairwise(edges)] + [f"over {edges[-1]}"]
+    head = f"  {'':>9}{'source':>12} {'':<20}{'target':>12}"
+    return [head] + [
+        f"  {name:>9}" + "".join(f"{count:>12,} {bar * round(20 * count / largest):<20}" for count in counts).rstrip()
+        for name, *counts in zip(names, source, target, strict=True)
+        if any(counts)
+    ]

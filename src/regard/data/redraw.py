@@ -1,4 +1,4 @@
-"""What is drawn anew each time a pair is trained on, as a pure function of the seed and the pair's position."""
+"""Random changes to a pair each time it is trained on, as a pure function of the seed and the pair's position."""
 
 import random
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Cleaner pairs: drop those in another language, near-duplicates, and those that two models find unlikely.
+"""Cleaning of pairs: drop those in another language, near-duplicates, and those that two models find unlikely.
 
 Dual cross-entropy (Junczys-Dowmunt, 2018): a pair that is no translation is improbable in both directions, or in one of
 them only. Its score is |H(y|x) - H(x|y)| + ½ (H(y|x) + H(x|y)), with cross-entropies per token; the lowest are kept.
@@ -16,7 +16,7 @@ from typing import IO, Any
 from regard.config.data import CorpusConfig
 from regard.data.corpus import check_corpora
 from regard.data.corpus import pairs as raw_pairs
-from regard.data.raw_pairs import Reading
+from regard.data.raw_pairs import LineSettings
 from regard.documents.language import base
 from regard.errors import UserError
 from regard.evaluate.perplexity import score_texts
@@ -99,7 +99,7 @@ def _kept(corpus: CorpusConfig, cleaning: Cleaning, report: CleanReport, progres
     identifier = LanguageIdentifier(languages or ())
     seen = None if cleaning.near_duplicates is None else NearDuplicates(cleaning.near_duplicates)
     source_language, target_language = cleaning.languages or (None, None)
-    reading = Reading(corpus.files, source_language, target_language, cleaning.skip_invalid)
+    reading = LineSettings(corpus.files, source_language, target_language, cleaning.skip_invalid)
     invalid: Counter[str] = Counter()
     for raw in raw_pairs(corpus, reading, invalid):
         report.read += 1

@@ -119,7 +119,7 @@ def advice(log: Sequence[Record], data: Prepared, plan: Plan) -> list[str]:
 
 
 def _more_time(log: Sequence[Record], losses: Sequence[float], data: Prepared, *, by_heart: bool) -> str | None:
-    """Return why more time would help: the loss still fell, or there were few passes, and nothing is known by heart."""
+    """Return why more time would help: the loss still fell, or few passes were made and the model does not overfit."""
     seen = [record["tokens"] for record in log if record.get("event") == "train"]
     total = sum(split.source.tokens + split.target.tokens for split in data.report.train)
     passes, most = (seen[-1] if seen else 0) / max(total, 1), most_passes(sum(map(len, data.train)))

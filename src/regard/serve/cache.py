@@ -15,7 +15,7 @@ HYPOTHESIS_BYTES = 200
 TOKEN_BYTES = 40  # an integer and its slot in a tuple
 
 
-class Cache:
+class HypothesisCache:
     """Hypotheses by model, request and source; the least recently used are evicted."""
 
     def __init__(self, most_bytes: int) -> None:
@@ -47,7 +47,7 @@ class Cache:
 class CachingEngine:
     """An engine that searches only sources that are not in the cache."""
 
-    def __init__(self, engine: Engine, cache: Cache, model: Hashable, metrics: Metrics) -> None:
+    def __init__(self, engine: Engine, cache: HypothesisCache, model: Hashable, metrics: Metrics) -> None:
         self.engine, self.cache, self.model, self.metrics = engine, cache, model, metrics
 
     def search(

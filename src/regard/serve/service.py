@@ -16,7 +16,7 @@ from regard.memory.pair import Pair
 from regard.saved.weights import Array
 from regard.serve.batching.batcher import Batcher, Queued
 from regard.serve.batching.cancellation import CancellationToken
-from regard.serve.cache import Cache, CachingEngine
+from regard.serve.cache import CachingEngine, HypothesisCache
 from regard.serve.knowledge.server_knowledge import Knowledge
 from regard.serve.metrics import Metrics
 from regard.serve.models import Models, Step
@@ -48,7 +48,7 @@ class TranslationService:
 
     models: Models
     batcher: Batcher
-    cache: Cache
+    cache: HypothesisCache
     metrics: Metrics
     knowledge: Knowledge
     detector: Detector

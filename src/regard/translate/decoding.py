@@ -1,4 +1,4 @@
-"""The choice of how a text is written, and which options it can't be combined with."""
+"""Decoding methods: the choice of one for a model, and the options that it does not support."""
 
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ MOST_ITERATIONS = 1000
 
 
 def chosen_decoding(options: "Options", config: ModelConfig) -> Decoding:
-    """Return how texts are written: the model's own way, or the one asked for; reject options that it can't heed."""
+    """Return the decoding method: the requested one or the model's default; reject options that it does not support."""
     if not config.decodings:
         raise UserError(f"a model of the kind {config.architecture} writes no text; start another --from it")
     decoding = options.decoding or config.decodings[0]

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.terminal.options import Json
+
 
 def average(
     run: Annotated[Path, typer.Argument(help="The folder of a training run.")],
@@ -14,7 +16,7 @@ def average(
         int | None, typer.Option(min=1, help="How many of the last checkpoints; default: as the run's own model.")
     ] = None,
     best: Annotated[bool, typer.Option("--best", help="Instead of a mean, the best checkpoint.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Write the mean of the last checkpoints of a run as a model (section 6.1 of the paper).
 

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.cli.terminal.options import BatchTokens, Device, Text
+
 if TYPE_CHECKING:
     from regard.translate.classifier import Classified, Classifier
 
 
 def classify(
-    text: Annotated[str | None, typer.Argument(metavar="[TEXT or FILE]", help="Default: standard input.")] = None,
+    text: Text = None,
     model: Annotated[Path | None, typer.Option(help="The folder of a model that was trained on labels.")] = None,
     test: Annotated[
         Path | None, typer.Option(metavar="TSV", help="Measure instead: texts and their right labels (text TAB label).")
@@ -21,8 +23,8 @@ def classify(
     baseline: Annotated[
         Path | None, typer.Option(metavar="TSV", help="With --test: labelled texts for naive Bayes, to compare with.")
     ] = None,
-    device: Annotated[str, typer.Option(help="Where: cpu, cuda, cuda:1.")] = "cpu",
-    batch_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens computed at once.")] = None,
+    device: Device = "cpu",
+    batch_tokens: BatchTokens = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print an object a line, with all probabilities.")] = False,
 ) -> None:
     """Label texts, one a line: print the most probable label of each.
@@ -31,10 +33,9 @@ def classify(
 
     regard classify --model runs/c/model --test test.tsv --baseline texts.tsv
 
-    A line in is a line out; a blank one stays blank. The model is one that `regard train --preset encoder-only` made of
-    data that `regard prepare --task labels` made.
+    Each input line gives one output line; a blank one stays blank. `regard prepare --task labels` and `regard train
+    --preset encoder-only` make such a model.
     """
-    from regard.cli.terminal.progress import sentences_done
     from regard.engines.engine import BATCH_TOKENS
     from regard.errors import UserError
     from regard.translate.load import load_classifier
@@ -50,12 +51,18 @@ def classify(
     if test is not None:
         _measure(classifier, test, baseline, size, as_json)
         return
-    with sentences_done() as progress:
-        number = 0
-        from regard.cli.terminal.inputs import input_windows
+    _classify_lines(classifier, text, size, as_json)
 
+
+def _classify_lines(classifier: "Classifier", text: str | None, batch_tokens: int, as_json: bool) -> None:
+    """Print the labels of all lines, window by window."""
+    from regard.cli.terminal.inputs import input_windows
+    from regard.cli.terminal.progress import sentences_done
+
+    number = 0
+    with sentences_done() as progress:
         for window in input_windows(text):
-            for at, one in enumerate(classifier.classify(window, progress, batch_tokens=size), number):
+            for at, one in enumerate(classifier.classify(window, progress, batch_tokens=batch_tokens), number):
                 _write(_as_json(at, one) if as_json else one.label or "")
                 if one.cut:
                     typer.echo(

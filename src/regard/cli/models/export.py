@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from regard.cli.terminal.options import Json
+
 if TYPE_CHECKING:
     from regard.evaluate.rounding import ScoringText
 
@@ -51,7 +53,7 @@ def export(
             metavar="FILE", help="Your own model card in Markdown, for regard's format; what is measured is added."
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Write a model for another program, or in fewer bytes.
 
@@ -60,11 +62,45 @@ def export(
     An export for CTranslate2 can be given to `regard translate --model`, too. A smaller model can be used wherever a
     model can.
     """
-    from regard.errors import UserError
-    from regard.evaluate.rounding import given_sample, validation_sample
-    from regard.exchange.smaller import write_smaller
-    from regard.exchange.to_ctranslate2 import FOLDER, export_ctranslate2
+    rounding = _checked_rounding(model, to, out, quantization, source, reference, card)
+    assert model is not None and to is not None
+    own_card = None if card is None else _read(card)
+    from regard.exchange.to_ctranslate2 import FOLDER
     from regard.saved.saved_model import model_folder
+
+    model = model_folder(model)
+    place = model / FOLDER if out is None else out
+    report: dict[str, Any] = {"out": str(place), "format": to}
+    if rounding is None:
+        _to_other(model, place, to)
+    else:
+        text = _sample(model, source, reference, target)
+        cost, note = _cost(model, to, rounding, text, lines, asked=source is not None)
+        report |= {"quantization": rounding, **cost}
+        _to_fewer_bytes(model, place, to, rounding, note, own_card, replace=out is None)
+    if as_json:
+        typer.echo(json.dumps(report))
+        return
+    typer.echo(f"{report['out']}: {model} for {to}")
+    if "bleu" in report:
+        exact, rounded = report["bleu_float32"], report["bleu"]
+        typer.echo(
+            f"{report['quantization']} costs {exact - rounded:.2f} BLEU: {rounded:.2f}, and {exact:.2f} with float32, "
+            f"on {report['lines']:,} lines of {report['text']} ({report['signature']})"
+        )
+
+
+def _checked_rounding(
+    model: Path | None,
+    to: str | None,
+    out: Path | None,
+    quantization: str | None,
+    source: str | None,
+    reference: str | None,
+    card: Path | None,
+) -> Any:
+    """Reject options that do not go together; return the quantization, None for a format without a choice."""
+    from regard.errors import UserError
 
     if model is None or to is None:
         raise UserError("--model and --to are both needed; name the folder of a model and a format")
@@ -77,32 +113,30 @@ def export(
         raise UserError("--out is missing; name the folder to write")
     if card is not None and to != "regard":
         raise UserError("--card is for --to regard; leave it out")
-    own_card = None if card is None else _read(card)
-    model = model_folder(model)
-    place = model / FOLDER if out is None else out
     if out is not None and out.exists():
         raise UserError(f"{out}: exists already; choose another place or remove it first")
-    report: dict[str, Any] = {"out": str(place), "format": to}
-    if rounding is None:
-        _to_other(model, place, to)
+    return rounding
+
+
+def _sample(model: Path, source: str | None, reference: str | None, target: str | None) -> "ScoringText | None":
+    """Return the text to measure the cost on: the given one, else the run's validation set."""
+    from regard.evaluate.rounding import given_sample, validation_sample
+
+    return given_sample(source, reference, target) if source and reference else validation_sample(model, target)
+
+
+def _to_fewer_bytes(
+    model: Path, out: Path, to: str, rounding: Any, note: str, card: str | None, *, replace: bool
+) -> None:
+    """Write a model with quantized weights: in our own format, or for CTranslate2."""
+    if to == "regard":
+        from regard.exchange.smaller import write_smaller
+
+        write_smaller(model, out, rounding, note=note, card=card)
     else:
-        text = given_sample(source, reference, target) if source and reference else validation_sample(model, target)
-        cost, note = _cost(model, to, rounding, text, lines, asked=source is not None)
-        report |= {"quantization": rounding, **cost}
-        if to == "regard":
-            write_smaller(model, place, rounding, note=note, card=own_card)
-        else:
-            export_ctranslate2(model, place, rounding, note=note, replace=out is None)
-    if as_json:
-        typer.echo(json.dumps(report))
-        return
-    typer.echo(f"{report['out']}: {model} for {to}")
-    if "bleu" in report:
-        exact, rounded = report["bleu_float32"], report["bleu"]
-        typer.echo(
-            f"{report['quantization']} costs {exact - rounded:.2f} BLEU: {rounded:.2f}, and {exact:.2f} with float32, "
-            f"on {report['lines']:,} lines of {report['text']} ({report['signature']})"
-        )
+        from regard.exchange.to_ctranslate2 import export_ctranslate2
+
+        export_ctranslate2(model, out, rounding, note=note, replace=replace)
 
 
 def _read(card: Path) -> str:

@@ -6,11 +6,13 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.terminal.options import Json
+
 
 def import_(
     folder: Annotated[Path, typer.Argument(help="A Marian model in Hugging Face's format, such as OPUS-MT's.")],
     out: Annotated[Path, typer.Option(help="Where the model is written; must not exist.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Make a model of a Marian folder: config.json, model.safetensors, source.spm, target.spm and vocab.json.
 

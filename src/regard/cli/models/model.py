@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.cli.terminal.options import Json
+
 if TYPE_CHECKING:
     from regard.config.presets import Paper
     from regard.model.cost import Cost
@@ -16,7 +18,7 @@ def model(
     vocabulary: Annotated[int | None, typer.Option(help="Count for this many tokens instead of the preset's.")] = None,
     source_tokens: Annotated[int, typer.Option(min=1, help="Source length that operations are counted for.")] = 25,
     target_tokens: Annotated[int, typer.Option(min=1, help="Target length that operations are counted for.")] = 25,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Print a model's parts, their parameters beside the paper's count, and what they cost in memory and operations."""
     from regard.config.presets import paper_figures, preset, read

@@ -6,13 +6,15 @@ from typing import Annotated, Any
 
 import typer
 
+from regard.cli.terminal.options import Json
+
 
 def runs(
     folders: Annotated[list[Path], typer.Argument(help="Folders of training runs.")],
     plot: Annotated[
         Path | None, typer.Option(help="Draw the curves of loss and BLEU into this .svg or .png file.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Compare training runs: how far they are, their last losses, their best validation, their speed."""
     from regard.train.log import read_history

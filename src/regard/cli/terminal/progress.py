@@ -1,9 +1,11 @@
-"""Progress bars for sentences and bytes."""
+"""Progress bars for sentences, bytes and phases."""
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
+
+import typer
 
 
 @contextmanager
@@ -49,3 +51,38 @@ def bytes_done() -> Iterator[Callable[[str, int, int | None], None]]:
             progress.update(tasks[name], completed=done, total=total)
 
         yield show
+
+
+class PhaseProgress:
+    """Progress on standard error: a bar on a terminal, elsewhere one line for each phase."""
+
+    def __init__(self) -> None:
+        self._phase = ""
+        self._bar: Any = None
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+            columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn()
+            self._bar = Progress(*columns, console=Console(stderr=True))
+            self._bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, phase: str, done: int, total: int | None) -> None:
+        if phase != self._phase:
+            self._begin(phase)
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, total=total)
+
+    def _begin(self, phase: str) -> None:
+        self._phase = phase
+        if self._bar is None:
+            typer.echo(f"{phase} ...", err=True)
+        else:
+            self._task = self._bar.add_task(phase, total=None)

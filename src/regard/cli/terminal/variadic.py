@@ -11,6 +11,7 @@ from typing import Any
 from typer.core import TyperCommand
 
 MANY = "..."
+FILES = f"FILE [FILE]{MANY}"
 _BETWEEN = "\0"  # can't occur in an argument
 
 

@@ -24,11 +24,15 @@ FIELDS = """
     printed-by keywords word-count character-count paragraph-count table-count image-count object-count
     bibliography-mark dde-connection measure script ruby user-defined table-formula
 """
+MIRRORED = {"left": "right", "start": "right", "end": "left"}
 VALUES = frozenset(("float", "percentage", "currency", "date", "time", "boolean"))
 _STYLE_NAME = re.compile(r"""\stext:style-name=(?:"([^"]*)"|'([^']*)')""")
 _RSID = re.compile(r"""\s[\w]+:(?:rsid|paragraph-rsid)=(?:"[^"]*"|'[^']*')""")
 _MODE = re.compile(r"""(\sstyle:writing-mode=)(?:"(?:lr-tb|lr|page)"|'(?:lr-tb|lr|page)')""")
-_LEFT = re.compile(r"""(\sfo:text-align=)(?:"left"|'left')""")
+_ALIGNED = re.compile(r"""(\sfo:text-align=)(?:"(left|start|end)"|'(left|start|end)')""")
+_PARAGRAPHS = re.compile(r"<style:paragraph-properties\b(?![^>]*\sfo:text-align=)")
+_TEXT = re.compile(r"""<style:text-properties\b(?:[^>"'/]|"[^"]*"|'[^']*')*+""")
+_WESTERN = re.compile(r"""\sfo:(font-weight|font-style|font-size)=("[^"]*"|'[^']*')""")
 _DEFAULT = re.compile(r"<style:default-style\b.*?</style:default-style>", re.DOTALL)
 
 
@@ -108,7 +112,12 @@ def read(content: bytes, name: str, languages: Languages) -> Document:
     if "content.xml" not in package:
         package.read("content.xml")
     target = languages.target
-    changes = {member: _styled(target) for member in ("styles.xml", "content.xml") if member in package and target}
+    aligned = not name.lower().endswith(".ods")  # a cell's own alignment stays
+    changes = {
+        member: _styled(target, aligned=aligned)
+        for member in ("styles.xml", "content.xml")
+        if member in package and target
+    }
     return assembled(package, parts, changes, kept)
 
 
@@ -149,8 +158,12 @@ def _with_styles(package: Package, member: str) -> Dialect:
     )
 
 
-def _styled(target: str | None) -> Change:
-    """Return a function that sets the direction, the language and the font of styles."""
+def _styled(target: str | None, *, aligned: bool) -> Change:
+    """Return a function that sets the direction, the language and the font of styles.
+
+    Left and right are exchanged for a language from the right if `aligned`. They are written as such, since LibreOffice
+    takes the start of a line for its left end.
+    """
     assert target is not None
     code, chosen, turned = tag(target), font(target), right_to_left(target)
     kind = "style:{}-asian" if chosen else "style:{}-complex" if turned else "fo:{}"
@@ -166,10 +179,18 @@ def _styled(target: str | None) -> Change:
         for name, value in given.items():
             style = re.sub(rf"""\s{name}=(?:"[^"]*"|'[^']*')""", "", style)
             style = re.sub(r"(<style:text-properties\b)", rf'\1 {name}="{value}"', style)
-        return style
+        return _PARAGRAPHS.sub(r'\g<0> fo:text-align="right"', style) if turned and aligned else style
+
+    def own(found: re.Match[str]) -> str:
+        """Return text properties in which what is bold, italic or of a size is so in the language's script, too."""
+        script = "asian" if chosen else "complex"
+        more = [f" style:{name}-{script}={value}" for name, value in _WESTERN.findall(found[0])]
+        return found[0].rstrip() + "".join(one for one in more if one.partition("=")[0] not in found[0])
 
     def changed(text: str) -> str:
         text = _DEFAULT.sub(default, text)
-        return _LEFT.sub(r'\1"start"', _MODE.sub(r'\1"rl-tb"', text)) if turned else text
+        text = _TEXT.sub(own, text) if chosen or turned else text
+        text = _MODE.sub(r'\1"rl-tb"', text) if turned else text
+        return _ALIGNED.sub(lambda one: f'{one[1]}"{MIRRORED[one[2] or one[3]]}"', text) if turned and aligned else text
 
     return changed

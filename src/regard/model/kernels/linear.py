@@ -7,7 +7,9 @@ where sizes repeat, but hundreds of megabytes in training, where every batch has
 cache to a few sizes, since the layers share them, and inference uses oneDNN for few rows only.
 
 For a few rows, the beams of a sentence or two, both libraries read a large matrix at a fraction of the memory
-bandwidth; multiplying blocks of it in parallel on all cores comes close to the full bandwidth.
+bandwidth; multiplying blocks of it in parallel on all cores comes close to the full bandwidth. oneDNN does, too, if the
+matrix is in its own layout, and then several rows cost hardly more than one. Such a copy is made of a loaded model's
+matrices when they are first multiplied by few rows; it takes their memory again.
 
 Shapes: N rows of all sentences, D in, M out.
 """
@@ -32,19 +34,49 @@ def keep_little() -> None:
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(SIZES))
 
 
+def content_of(tensor: Tensor) -> tuple[int, int]:
+    """Return what changes when a tensor does: its address, and its version, which one made in inference mode lacks."""
+    return tensor.data_ptr(), -1 if tensor.is_inference() else tensor._version
+
+
+class Packed:
+    """A copy of a matrix in oneDNN's own layout, made when it is first asked for, and again if the matrix changes.
+
+    Tensors that were made in inference mode do not record changes, so there is no copy of them.
+    """
+
+    def __init__(self) -> None:
+        self._copy: tuple[tuple[int, int], Tensor] | None = None
+
+    def of(self, weight_MD: Tensor) -> Tensor:
+        """Return the copy of this matrix."""
+        content = content_of(weight_MD)
+        if self._copy is None or self._copy[0] != content:
+            self._copy = content, torch.ops.mkldnn._reorder_linear_weight(weight_MD.detach(), FEWEST)
+        return self._copy[1]
+
+    def __reduce__(self) -> tuple[type["Packed"], tuple[()]]:
+        return Packed, ()  # a copied or pickled model makes its own
+
+
 class Linear(nn.Linear):
     """torch.nn.Linear with a faster kernel: the same parameters and results."""
 
+    packed: Packed | None = None
+    """For a model that is not trained."""
+
     def forward(self, x: Tensor) -> Tensor:
-        return linear(x, self.weight, self.bias)
+        return linear(x, self.weight, self.bias, self.packed)
 
 
-def linear(x: Tensor, weight_MD: Tensor, bias_M: Tensor | None = None) -> Tensor:
+def linear(x: Tensor, weight_MD: Tensor, bias_M: Tensor | None = None, packed: Packed | None = None) -> Tensor:
     """Return x W^T + b for x with any leading dimensions."""
     if torch.is_grad_enabled():
         return training_linear(x, weight_MD, bias_M)
     if weight_MD.numel() >= LARGE and not torch.compiler.is_compiling() and x.device.type == "cpu":
         rows = _rows(x)
+        if packed is not None and 1 < rows <= FEW and _serves(x, weight_MD) and not weight_MD.is_inference():
+            return _onednn(x, packed.of(weight_MD), bias_M)
         if 0 < rows <= FEWEST and len(weight_MD) % BLOCKS == 0:
             return _in_blocks(x, weight_MD, bias_M)
         if rows <= FEW and _serves(x, weight_MD):
@@ -58,6 +90,13 @@ def training_linear(x: Tensor, weight_MD: Tensor, bias_M: Tensor | None = None) 
         return F.linear(x, weight_MD, bias_M)
     output: Tensor = _Linear.apply(x, weight_MD, bias_M)  # type: ignore[no-untyped-call]
     return output
+
+
+def pack(model: nn.Module) -> None:
+    """Let a model that is not trained keep its matrices in oneDNN's layout, too, once few rows have used them."""
+    for module in model.modules():
+        if hasattr(module, "packed"):
+            module.packed = Packed()
 
 
 def _serves(x: Tensor, weight_MD: Tensor) -> bool:

@@ -44,24 +44,24 @@ MOST_SPANS = 40  # of a sentence; more are no sentence
 
 @dataclass
 class Plan:
-    """How one sentence is read, and the translations that were found so far."""
+    """The spans of one sentence, and the text that the model reads for it at this attempt."""
 
     spans: list[Span]
     texts: dict[int, str]
-    """What is written for spans that are not written as they are."""
+    """The text of spans in the translation, where it differs from the source; by number."""
     casing: Casing | None
     reading: Reading
     ids: list[int]
     attempt: int = 0
     stand_ins: dict[int, str] = field(default_factory=dict)
-    """What the model reads for spans, by their numbers."""
+    """The stand-ins of spans in the text that the model reads, by number."""
     removed: set[int] = field(default_factory=set)
     """Spans that are taken out and placed."""
     tried: dict[int, set[str]] = field(default_factory=dict)
     """Stand-ins that each span had."""
 
     def take(self, better: "Plan") -> None:
-        """Become another plan."""
+        """Take over the reading of a later attempt."""
         self.reading, self.ids, self.stand_ins, self.removed = (
             better.reading,
             better.ids,
@@ -118,7 +118,7 @@ class Protector:
         return found
 
     def plan(self, clean: str) -> Plan | None:
-        """Return how a normalised sentence is read; None for one that is read as it is."""
+        """Return the plan of a normalised sentence; None if nothing in it is protected."""
         if not self.active:
             return None
         spans = find_spans(clean)
@@ -147,10 +147,12 @@ class Protector:
             taken = [(span.start, span.end) for span in found]
             more = find_names(text, self.source, self.translator.ranks.__contains__)
             found += [one for one in more if not any(one.start < end and start < one.end for start, end in taken)]
+        if not found:
+            return found
         if self.options.banned:
             found = [one for one in found if not any(word in text[one.start : one.end] for word in self.options.banned)]
         glossary = self.options.glossary
-        if glossary is not None and found:
+        if glossary is not None:
             found = _without_terms(text, found, glossary)
         return sorted(found, key=lambda span: span.start)[:MOST_SPANS]
 
@@ -190,7 +192,8 @@ class Protector:
         if not self.active:
             return output
         if plan is None:
-            return replace(output, text=without_added_end(text, output.text))
+            shorter = without_added_end(text, output.text)
+            return output if shorter == output.text else replace(output, text=shorter)
         pairs = self._pairs(plan, output) if plan.reading.marks else None
         restored = restore(plan.reading, output.text, pairs, self.target)
         alignment = output.alignment and realigned(plan.reading, output.text, restored, output.alignment)
@@ -245,7 +248,7 @@ class Protector:
                     uses |= {text: terms[text]} if text in terms else {}
 
     def _retried(self, plan: Plan, losses: Sequence[int], attempt: int) -> Plan | None:
-        """Return how a sentence is read at another attempt; None if nothing is left to read."""
+        """Return the plan of another attempt; None if nothing is left to read."""
         again = replace(plan, attempt=attempt, stand_ins=dict(plan.stand_ins), removed=set(plan.removed))
         self._replace(again, plan.reading.source, losses)
         again.reading = self._read(again, plan.reading.source)

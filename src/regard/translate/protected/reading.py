@@ -1,4 +1,4 @@
-"""What a model reads in place of a sentence with protected spans, and how its translation is put together again.
+"""Replacement of protected spans in the text that a model reads, and their restoration in its translation.
 
 A span becomes a stand-in that the model copies, or it stays and is looked for afterwards, or it is taken out and placed
 by the alignment of the words around it.
@@ -60,7 +60,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Reading:
-    """What the model reads of a sentence; empty if there is nothing to translate."""
+    """A sentence as the model reads it; empty if there is nothing to translate."""
 
     source: str
     text: str
@@ -107,9 +107,9 @@ def read(
     rank: Rank,
     language: str | None,
 ) -> Reading:
-    """Return what the model reads of a sentence: spans with a stand-in are replaced, and those of `removed` taken out.
+    """Return a sentence as the model reads it: spans with a stand-in are replaced, and those of `removed` taken out.
 
-    texts: what a span is in the translation, where that is not the span itself.
+    texts: the text of a span in the translation, where it differs from the source.
     """
     items: list[Item] = []
     slots: list[Slot] = []

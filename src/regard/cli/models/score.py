@@ -1,25 +1,27 @@
 """`regard score`: print the log probability of given translations, by sentence and by token."""
 
 import json
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from regard.cli.terminal.options import BatchTokens, Device, Models, Source, Target
+
+if TYPE_CHECKING:
+    from regard.evaluate.perplexity import Scored
+
 
 def score(
-    model: Annotated[list[Path] | None, typer.Option(help="The folder of a model; of several, an ensemble.")] = None,
-    source: Annotated[str | None, typer.Option(metavar="FILE", help="Text, a segment a line.")] = None,
+    model: Models = None,
+    source: Source = None,
     target: Annotated[str | None, typer.Option(metavar="FILE", help="Its translation, line by line.")] = None,
-    language: Annotated[
-        str | None, typer.Option("--to", metavar="CODE", help="Language, of a model of several.")
-    ] = None,
-    device: Annotated[str, typer.Option(help="Where: cpu, cuda, cuda:1.")] = "cpu",
-    batch_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens computed at once.")] = None,
+    language: Target = None,
+    device: Device = "cpu",
+    batch_tokens: BatchTokens = None,
     tokens: Annotated[bool, typer.Option("--tokens", help="Print the log probability of every token, too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, with every token.")] = False,
 ) -> None:
-    """Print the log probability of each given translation, a line for a line.
+    """Print the log probability of each given translation, one per line.
 
     regard score --model runs/x/model --source test.en --target test.de
 
@@ -29,7 +31,7 @@ def score(
     from regard.engines.engine import BATCH_TOKENS
     from regard.errors import UserError
     from regard.evaluate.aligned import read_aligned
-    from regard.evaluate.perplexity import perplexity, score_texts
+    from regard.evaluate.perplexity import score_texts
     from regard.translate.load import load
 
     if not model:
@@ -48,18 +50,22 @@ def score(
             progress=progress,
         )
     if as_json:
-        segments = [
-            {"log_probability": one.log_probability, "tokens": one.tokens, "token_scores": one.token_scores}
-            for one in scored
-        ]
-        report = {
-            "perplexity": perplexity(scored),
-            "log_probability": sum(one.log_probability for one in scored),
-            "tokens": sum(len(one.token_scores) for one in scored),
-            "segments": segments,
-        }
-        typer.echo(json.dumps(report))
+        typer.echo(json.dumps(_report(scored)))
         return
     for one in scored:
         each = "\t" + " ".join(f"{log:.4f}" for log in one.token_scores) if tokens else ""
         typer.echo(f"{one.log_probability:.6f}{each}")
+
+
+def _report(scored: "list[Scored]") -> dict[str, Any]:
+    from regard.evaluate.perplexity import perplexity
+
+    return {
+        "perplexity": perplexity(scored),
+        "log_probability": sum(one.log_probability for one in scored),
+        "tokens": sum(len(one.token_scores) for one in scored),
+        "segments": [
+            {"log_probability": one.log_probability, "tokens": one.tokens, "token_scores": one.token_scores}
+            for one in scored
+        ],
+    }
