@@ -22,7 +22,7 @@ def tune(
     reference: Annotated[str | None, typer.Option(metavar="FILE", help="And its translation.")] = None,
     target: Annotated[str | None, typer.Option("--to", metavar="CODE", help="Language, of a model of several.")] = None,
     steps: Annotated[int, typer.Option(min=1, help="Updates of the weights.")] = 200,
-    rate: Annotated[float, typer.Option(help="Learning rate.")] = 1e-4,
+    rate: Annotated[float, typer.Option(help="Learning rate.")] = 5e-5,
     worse: Annotated[float, typer.Option(min=0, metavar="BLEU", help="How much BLEU the model may lose.")] = 0.3,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
