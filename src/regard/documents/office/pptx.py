@@ -6,8 +6,15 @@ from regard.documents.document import Document, Languages
 from regard.documents.language import right_to_left
 from regard.documents.markup import Source
 from regard.documents.office.ooxml import (
-    assembled, checked, drawing, masters_from_the_right, related, theme_changes, types, walked,
-)  # fmt: skip
+    assembled,
+    checked,
+    drawing,
+    masters_from_the_right,
+    related,
+    theme_changes,
+    types,
+    walked,
+)
 from regard.documents.office.walk import Dialect
 from regard.documents.package import Package
 
