@@ -218,8 +218,14 @@ def _after_word(items: Sequence[Item], ends: list[int]) -> bool:
 
 
 def _spaces(items: Sequence[Item], number: int) -> tuple[bool, bool]:
-    before = items[number - 1].text if number else ""
-    after = items[number + 1].text if number + 1 < len(items) else ""
+    """Return whether there is a space before an item, and one after; points at the same place have the same."""
+    first = last = number
+    while items[number].kind == "point" and first and items[first - 1].kind == "point":
+        first -= 1
+    while items[number].kind == "point" and last + 1 < len(items) and items[last + 1].kind == "point":
+        last += 1
+    before = items[first - 1].text if first else ""
+    after = items[last + 1].text if last + 1 < len(items) else ""
     return before[-1:].isspace(), after[:1].isspace()
 
 
