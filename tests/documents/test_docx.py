@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.documents.files import WORD, body, both, compressions, kept, members, texts, translated, word, zipped
-from tests.documents.translators import ALL, Translate, every, same, upper
+from tests.documents.translators import ALL, Translate, backwards, every, same, upper
 
 from regard.documents.segment import Translated
 from regard.errors import UserError
@@ -142,6 +142,25 @@ def test_text_boxes_notes_and_alternative_texts_inside_of_a_sentence() -> None:
     assert 'descr="IT&#x27;S A &lt;TREE&gt;"' in body(found) and "IN THE BOX" in body(found)
     assert body(found).count("<w:drawing>") == body(found).count("<w:footnoteReference") == 1
     assert b"A NOTE" in members(found)["word/footnotes.xml"]
+
+
+PICTURES = "http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing"
+
+
+@pytest.mark.parametrize("picture", ["<w:object/>", f'<w:drawing><p:inline xmlns:p="{PICTURES}"/></w:drawing>'])
+def test_a_picture_in_the_line_has_its_spaces(picture: str) -> None:
+    content = word(f"<w:p>{runs(('', 'Let '))}<w:r>{picture}</w:r>{runs(('', ' be.'))}</w:p>")
+    found = body(translated(content, "a.docx", upper))
+    assert re.sub(r"</?w:[rt]\b[^>]*>|</?w:p>", "", found) == f"LET {picture} BE."
+
+
+def test_a_sentence_looks_like_the_words_outside_of_its_links() -> None:
+    """However long the link is: no space before it is underlined, and no word that left it is blue."""
+    link = f"<w:hyperlink>{runs(('<w:color/>', 'a very long name of a page'))}</w:hyperlink>"
+    content = word(f"<w:p>{runs(('', 'See '))}{link}{runs(('', ' now.'))}</w:p>")
+    for translate in (upper, backwards):
+        found = body(translated(content, "a.docx", translate))
+        assert found.count("<w:color/>") == 1 and re.search("<w:hyperlink><w:r[^>]*><w:rPr><w:color/>", found)
 
 
 def test_right_to_left() -> None:

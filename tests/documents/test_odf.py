@@ -144,6 +144,30 @@ def test_headers_of_pages_charts_and_styles() -> None:
     assert 'fo:language="de"' in german and 'fo:language="en"' not in german
 
 
+@pytest.mark.parametrize(
+    ("content", "wanted"),
+    [
+        (
+            'The <text:change text:change-id="a"/><text:change-start text:change-id="b"/>new<text:change-end/> tree',
+            'THE <text:change text:change-id="a"/><text:change-start text:change-id="b"/>NEW<text:change-end/> TREE',
+        ),
+        ('Let <draw:frame text:anchor-type="as-char"/> be', 'LET <draw:frame text:anchor-type="as-char"/> BE'),
+        ("Pick <text:drop-down>one</text:drop-down> now", "PICK <text:drop-down>one</text:drop-down> NOW"),
+    ],
+)
+def test_marks_stay_at_their_words(content: str, wanted: str) -> None:
+    given = open_text(f"<text:p>{content}</text:p>")
+    assert members(translated(given, "a.odt")) == members(given)
+    assert open_body(translated(given, "a.odt", upper)) == f"<text:p>{wanted}</text:p>"
+
+
+def test_hidden_sections_stay() -> None:
+    hidden = '<text:section text:display="none"><text:p>Not shown</text:p></text:section>'
+    content = open_text(f"{hidden}<text:section><text:p>Shown words</text:p></text:section>")
+    assert texts(content, "a.odt") == ["Shown words"] and kept(content, "a.odt") == {"hidden text": 1}
+    assert hidden in open_body(translated(content, "a.odt", upper))
+
+
 def test_alignment_and_formatting_from_the_right() -> None:
     """LibreOffice takes start for left, so the edges are named; a cell's alignment in a sheet stays as it is."""
     styles = (

@@ -82,6 +82,7 @@ def _words(target: str | None) -> Dialect:
         WORDS,
         hidden=_hidden,
         code=_code,
+        inline=_inline,
         key=lambda opening: _NOTHING.sub("", _NOISE.sub("", opening)),
         paragraph=_from_the_right if turned else str,
         run=_run_from_the_right if turned else str,
@@ -102,6 +103,13 @@ def _code(element: Element) -> bool:
     properties = element.first("w:pPr", "w:rPr")
     style = properties.first("w:pStyle", "w:rStyle") if properties is not None else None
     return style is not None and re.sub(r"[\s_-]", "", style.attributes.get("w:val", "").lower()) in CODE
+
+
+def _inline(element: Element) -> bool:
+    """Return whether a picture, or a formula of another program, is in the line and not beside it."""
+    if element.name == "w:object":
+        return True
+    return element.name == "w:drawing" and element.first("wp:inline") is not None
 
 
 def _from_the_right(start: str) -> str:

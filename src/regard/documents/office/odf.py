@@ -22,7 +22,7 @@ FIELDS = """
     conditional-text hidden-text hidden-paragraph sheet-name template-name text-input creation-date creation-time
     modification-date modification-time print-date print-time editing-duration editing-cycles initial-creator creator
     printed-by keywords word-count character-count paragraph-count table-count image-count object-count
-    bibliography-mark dde-connection measure script ruby user-defined table-formula
+    bibliography-mark dde-connection measure script ruby user-defined table-formula drop-down
 """
 MIRRORED = {"left": "right", "start": "right", "end": "left"}
 VALUES = frozenset(("float", "percentage", "currency", "date", "time", "boolean"))
@@ -47,6 +47,20 @@ def _cell(walk: Walk, element: Element) -> Iterator[Piece]:
         yield from walk.content(element)
 
 
+def _section(walk: Walk, element: Element) -> Iterator[Piece]:
+    """Yield a section; a hidden one stays."""
+    if element.attributes.get("text:display") == "none":
+        walk.kept["hidden text"] += 1
+        yield walk.raw(element)
+    else:
+        yield from walk.content(element)
+
+
+def _inline(element: Element) -> bool:
+    """Return whether a picture is in the line and not beside it."""
+    return element.attributes.get("text:anchor-type") == "as-char"
+
+
 TEXTS = Dialect(
     blocks=frozenset(("text:p", "text:h", "svg:title", "svg:desc")),
     runs=frozenset(("text:span",)),
@@ -56,7 +70,8 @@ TEXTS = Dialect(
     dividers=frozenset(("text:tab", "text:line-break")),
     noise=frozenset(("text:soft-page-break",)),
     characters={"text:s": " "},
-    special={"table:table-cell": _cell, "table:covered-table-cell": _cell},
+    special={"table:table-cell": _cell, "table:covered-table-cell": _cell, "text:section": _section},
+    inline=_inline,
 )
 EDGES = frozenset(
     f"style:{what}{which}" for what in ("header", "footer") for which in ("", "-left", "-first")

@@ -14,7 +14,7 @@ from regard.documents.office.ooxml import (
     theme_changes,
     types,
     walked,
-)  # fmt: skip
+)
 from regard.documents.office.walk import Dialect
 from regard.documents.package import Package
 
