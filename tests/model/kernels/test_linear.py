@@ -115,6 +115,22 @@ def test_a_copy_of_a_packed_layer_packs_its_own() -> None:
             torch.testing.assert_close(twin(x), expected, rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.parametrize("rows", [1, 3, FEW + 1])
+def test_a_rounded_copy_is_near(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "_multiplies_bf16", kernels._available)
+    layer = Linear(64, LARGE // 64)
+    layer.rounded = True
+    pack(layer)
+    x = torch.randn(rows, 64)
+    with torch.no_grad():
+        found, exact = layer(x), F.linear(x, layer.weight, layer.bias)
+    assert found.dtype == torch.float32 and layer.packed is not None
+    torch.testing.assert_close(found, exact, rtol=0.02, atol=0.02)
+    assert copied(layer.packed) == (kernels._available() and rows <= FEW)
+    assert torch.allclose(found, exact, rtol=1e-5, atol=1e-5) != copied(layer.packed), "it is rounded"
+    assert copy.deepcopy(layer.packed).dtype == layer.packed.dtype
+
+
 def test_a_layer_in_training_packs_nothing() -> None:
     layer = Linear(64, LARGE // 64)
     assert layer.packed is None
