@@ -82,6 +82,8 @@ def test_a_packed_matrix_gives_the_same(rows: int, biased: bool) -> None:
             found = linear(x, weight, bias if biased else None, packed)
             torch.testing.assert_close(found, F.linear(x, weight, bias if biased else None), rtol=1e-5, atol=1e-4)
     assert copied(packed) == (kernels._available() and 1 < rows <= FEW), "where it is faster, and not elsewhere"
+    with torch.inference_mode():
+        torch.testing.assert_close(linear(x[:, :1], weight, None, packed), F.linear(x[:, :1], weight), atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("change", ["in place", "another", "part of another"])

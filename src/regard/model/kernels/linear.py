@@ -45,26 +45,25 @@ class Packed:
     def __init__(self, *, rounded: bool = False) -> None:
         self.dtype = torch.bfloat16 if rounded and _multiplies_bf16() else torch.float32
         self.rounded = rounded
-        self._copy: tuple[tuple[int, int], Tensor] | None = None
+        self._copy: tuple[tuple[int, ...], Tensor, Tensor | None] | None = None
 
     def serves(self, rows: int, weight_MD: Tensor) -> bool:
-        """Return whether the product with so many rows is faster with the copy."""
-        least = 2 if self.dtype == torch.float32 else 1
+        """Return whether the product with so many rows is faster with the copy.
+
+        That of one row is not, but where the copy is there it is in the processor's cache rather than the matrix.
+        """
+        least = 2 if self.dtype == torch.float32 and self._copy is None else 1
         return least <= rows <= FEW and not weight_MD.is_inference()
 
     def multiply(self, x: Tensor, weight_MD: Tensor, bias_M: Tensor | None) -> Tensor:
         """Return x W^T + b."""
-        if self.dtype == x.dtype:
-            return _onednn(x, self.of(weight_MD), bias_M)
-        bias_M = None if bias_M is None else bias_M.to(self.dtype)
-        return _onednn(x.to(self.dtype), self.of(weight_MD), bias_M).to(x.dtype)
-
-    def of(self, weight_MD: Tensor) -> Tensor:
-        """Return the copy of this matrix."""
-        content = weight_MD.data_ptr(), weight_MD._version
+        parts = [part for part in (weight_MD, bias_M) if part is not None]
+        content = tuple(number for part in parts for number in (part.data_ptr(), part._version))
         if self._copy is None or self._copy[0] != content:
-            self._copy = content, torch.ops.mkldnn._reorder_linear_weight(weight_MD.detach().to(self.dtype), FEWEST)
-        return self._copy[1]
+            weight, bias = (None if part is None else part.detach().to(self.dtype) for part in (weight_MD, bias_M))
+            self._copy = content, torch.ops.mkldnn._reorder_linear_weight(weight, FEWEST), bias
+        _, packed_MD, bias_M = self._copy
+        return _onednn(x.to(self.dtype), packed_MD, bias_M).to(x.dtype)
 
     def __reduce__(self) -> tuple[Callable[[], "Packed"], tuple[()]]:
         return partial(Packed, rounded=self.rounded), ()  # a copied or pickled model makes its own
