@@ -60,7 +60,7 @@ def split(pairs: Path, out: Path, sources: int) -> None:
 def trained(work: Path, seed: int, settings: list[str]) -> Path:
     data = work / "data"
     if not data.exists():
-        files = ["--train", work / "train.tsv", "--valid", work / "valid.tsv"]
+        files = ["--train", str(work / "train.tsv"), "--valid", str(work / "valid.tsv")]
         regard("prepare", "--task", "labels", *files, "--vocabulary", "8000", "--out", data)
     changed = [part for one in (f"train.seed={seed}", *settings) for part in ("--set", one)]
     run = work / f"seed{seed}"

@@ -82,6 +82,10 @@ def test_a_packed_matrix_gives_the_same(rows: int, biased: bool) -> None:
             found = linear(x, weight, bias if biased else None, packed)
             torch.testing.assert_close(found, F.linear(x, weight, bias if biased else None), rtol=1e-5, atol=1e-4)
     assert copied(packed) == (kernels._available() and 1 < rows <= FEW), "where it is faster, and not elsewhere"
+    with torch.inference_mode():
+        torch.testing.assert_close(
+            linear(x[:, :1], weight, None, packed), F.linear(x[:, :1], weight), atol=1e-4, rtol=0
+        )
 
 
 @pytest.mark.parametrize("change", ["in place", "another", "part of another"])
@@ -113,6 +117,22 @@ def test_a_copy_of_a_packed_layer_packs_its_own() -> None:
             twin.weight.mul_(2)
             expected = F.linear(x, twin.weight, twin.bias)
             torch.testing.assert_close(twin(x), expected, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("rows", [1, 3, FEW + 1])
+def test_a_rounded_copy_is_near(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "_multiplies_bf16", kernels._available)
+    layer = Linear(64, LARGE // 64)
+    layer.rounded = True
+    pack(layer)
+    x = torch.randn(rows, 64)
+    with torch.no_grad():
+        found, exact = layer(x), F.linear(x, layer.weight, layer.bias)
+    assert found.dtype == torch.float32 and layer.packed is not None
+    torch.testing.assert_close(found, exact, rtol=0.02, atol=0.02)
+    assert copied(layer.packed) == (kernels._available() and rows <= FEW)
+    assert torch.allclose(found, exact, rtol=1e-5, atol=1e-5) != copied(layer.packed), "it is rounded"
+    assert copy.deepcopy(layer.packed).dtype == layer.packed.dtype
 
 
 def test_a_layer_in_training_packs_nothing() -> None:

@@ -80,7 +80,10 @@ def test_masked_tokens_are_expected_from_both_sides() -> None:
     lesson = model.lesson(source, TARGET)
     assert torch.equal(lesson.expected, model.lesson(source, TARGET).expected), "every validation has the same masks"
     there = lesson.expected != PAD
-    assert there.any() and torch.equal(lesson.expected[there], source[there])
+    chosen, given = model._corrupted(source)
+    assert torch.equal(there, chosen) and torch.equal(lesson.expected[there], source[there])
+    torch.testing.assert_close(lesson.features, model.encode(given).encoded_BSD)
+    assert 0 < int(there.sum()) < 60, "some of them, not all"
     assert model.logits(lesson.features).shape == (4, 30, 20)
 
 

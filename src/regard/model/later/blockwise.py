@@ -32,7 +32,7 @@ from regard.config.special_tokens import PAD
 from regard.model.cache import KeyValue
 from regard.model.embedding import SMALL, initialise
 from regard.model.kernels.attention import dot_product_attention
-from regard.model.kernels.linear import Linear
+from regard.model.kernels.linear import Linear, Packed, linear
 from regard.model.layers import AddNorm, FeedForward
 from regard.model.seq2seq import DecoderState, Lesson, total
 from regard.model.transformer import Transformer, TransformerState
@@ -41,7 +41,14 @@ HEADS = "proposals"
 
 
 class Proposals(nn.Module):
-    """The heads: a map of its own for each, and a layer of attention and feed-forward that all share."""
+    """The heads: a map of its own for each, and a layer of attention and feed-forward that all share.
+
+    What they propose is verified, so their matrices may be rounded.
+    """
+
+    packed: Packed | None = None
+    """The projection's, for a model that is not trained."""
+    rounded = True
 
     def __init__(self, heads: int, config: AnyTransformerConfig) -> None:
         super().__init__()
@@ -53,6 +60,8 @@ class Proposals(nn.Module):
         self.feed_forward = FeedForward(D, config.d_ff, config.activation)
         self.around_feed_forward = AddNorm(D, config.dropout, "pre")
         self.norm = nn.LayerNorm(D)
+        for part in (self.known, self.feed_forward.inner, self.feed_forward.outer):
+            part.rounded = True
         self.apply(initialise)
         nn.init.xavier_uniform_(self.known.weight, gain=SMALL)  # as other residual branches start
 
@@ -134,7 +143,8 @@ class BlockwiseTransformer(Transformer):
     def proposed(self, features_BD: Tensor, next_B: Tensor, state: DecoderState) -> Tensor:
         assert isinstance(state, TransformerState) and state.beams == 1
         proposed_KBTD = self._proposed(features_BD[:, None], next_B[:, None], state)
-        return self.logits(proposed_KBTD[:, :, 0]).argmax(-1).T
+        logits_KBV = linear(proposed_KBTD[:, :, 0], self.projection_VD, packed=self.proposals.packed)
+        return logits_KBV.argmax(-1).T
 
     def _proposed(self, features_BTD: Tensor, next_BT: Tensor, state: TransformerState) -> Tensor:
         next_BTD = F.embedding(next_BT, self.embedding_VD) * self.embed_target.scale
