@@ -12,8 +12,11 @@ import regard
 from regard.cli.parse import DEFAULT as PARSER
 from regard.files import check_manifest
 from regard.saved.bundled import DEFAULT, located
+from regard.text.formality import speech_level
+from regard.text.language import is_hangul
 from regard.text.trees import read_trees, tags, words
 
+KOREAN = "en-ko"
 EVERYDAY = (
     *("where is the station", "I am tired. Where is my bed?", "Teh train is late.", ""),
     *("역은 어디에 있습니까?", "أين المحطة؟", "I love you 🙂", "Cafe\u0301 Zu\u0308rich"),
@@ -34,6 +37,20 @@ def regard_says(*arguments: str, given: str = "") -> str:
 def test_a_sentence_each_way() -> None:
     assert translate("Where is the station?") == "Wo ist der Bahnhof?\n"
     assert translate("--model", DEFAULT, "--to", "en", "Wo ist der Bahnhof?") == "Where is the station?\n"
+
+
+def test_korean_both_ways() -> None:
+    assert translate("--to", "ko", "The file could not be opened.") == "파일을 열 수 없습니다.\n"
+    assert translate("--from", "ko", "파일을 열 수 없습니다.") == "Cannot open file.\n"
+    kept = translate("--model", KOREAN, "Open https://example.org/a?b=1 and enter {name}.")
+    assert "https://example.org/a?b=1" in kept and "{name}" in kept and any(map(is_hangul, kept))
+
+
+def test_korean_in_the_speech_level_that_is_asked_for() -> None:
+    translator = regard.load(KOREAN)
+    for asked, level in (("more", "formal"), ("polite", "polite"), ("less", "plain")):
+        options = regard.Options(target="ko", formality=asked)
+        assert speech_level(translator.translate("I don't know what he said.", options)) == level
 
 
 def test_everyday_lines_come_out_as_many_as_went_in() -> None:
@@ -92,6 +109,7 @@ def test_from_python() -> None:
     ("name", "mentioned"),
     [
         (DEFAULT, ("Tatoeba", "CC BY 2.0 FR", "nrefs:7|", "experiments/tatoeba-en-de.toml")),
+        (KOREAN, ("Tatoeba", "Microsoft documentation", "CC BY 4.0", "ko-mecab", "experiments/korean-en-ko.toml")),
         (PARSER, ("CRAFT", "CC BY 3.0", "EVALB", "experiments/craft-parsing.toml")),
     ],
 )

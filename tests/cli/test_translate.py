@@ -269,7 +269,7 @@ def test_a_text_in_another_language_is_told_with_what_translates_it(run: Run, mo
     monkeypatch.setattr(bundled, "translation_models", lambda: {"en-de": {"en", "de"}, "en-ko": {"en", "ko"}})
     for text, remedy in (
         ("Ich habe heute leider überhaupt keine Zeit.", "German; --from de translates it"),
-        ("파일을 열 수 없습니다.", "Korean; --model en-ko translates it"),
+        ("파일을 열 수 없습니다.", "Korean; --model en-ko --from ko translates it"),
         ("Сегодня у меня совсем нет времени.", "Russian; --force translates it"),
     ):
         code, out, err = run("--model", "en-de", text)

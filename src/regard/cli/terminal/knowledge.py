@@ -66,7 +66,8 @@ class Remarks:
         if language in self.read:
             return f"--from {language} translates it"
         bundled = (name for name, languages in translation_models().items() if language in languages)
-        return f"--model {model} translates it" if (model := next(bundled, None)) else "--force translates it"
+        model = next(bundled, None)
+        return f"--model {model} --from {language} translates it" if model else "--force translates it"
 
     def _tell(self, sentence: str) -> None:
         import typer
