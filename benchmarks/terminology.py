@@ -3,7 +3,7 @@ r"""How often a model uses terms by itself, without constraints: `train.terminol
     python benchmarks/terminology.py --models en-de runs/terms/model --to de --sentences text/test.en \
         --references text/test.de.0
 
-Terms are drawn from the references as in terms_confidence.py; those whose targets a plain translation by the first
+Terms are drawn from the references as in glossaries.py; those whose targets a plain translation by the first
 model has already are left out, so that each use is a term that the model would not have chosen. Told for each model:
 the share of these terms that its first search uses, shown the terms if it was trained so, and BLEU of those sentences.
 """
@@ -12,17 +12,13 @@ import argparse
 import json
 from dataclasses import replace
 
-from terms_confidence import bleu, glossary_of, terms
+from glossaries import bleu, glossary_of, terms, used
 
 import regard
 from regard.data.lines import text_lines
 from regard.terms.annotation import annotated
-from regard.terms.glossary import Glossary, Term, occurs
+from regard.terms.glossary import Glossary
 from regard.text.normalise import normalise
-
-
-def used(term: Term, text: str) -> bool:
-    return any(occurs(target, text) for target in term.targets)
 
 
 def first_search(model: str, sources: list[str], glossaries: list[Glossary], target: str | None) -> list[str]:

@@ -6,7 +6,8 @@ r"""The texts of the English-Korean model: pairs under open licences, weighted b
 
 The folder `korean` has train.tsv.gz: English TAB Korean TAB source. The Bible is left out (archaic Korean). `regard
 prepare --speech-levels` tells the speech level of Korean sentences from their endings and says it in the tag of half of
-them: `<2ko:formal>`, `<2ko:polite>`, `<2ko:plain>`; the others have `<2ko>`.
+them: `<2ko:formal>`, `<2ko:polite>`, `<2ko:plain>`; the others have `<2ko>`. `--protect` lets reserved tokens stand for
+addresses, placeholders, paths and code, of which manuals are full.
 
 500 of Tatoeba's English sentences are for testing (test.tatoeba.tsv) and 600 pairs of all sources for validation; no
 pair with one of their texts, compared without case, spaces and punctuation, is trained on. The choice depends on the
@@ -109,7 +110,7 @@ def main() -> None:
         f"--valid '{out}/valid.en-ko.tsv' --valid-tag '<2ko>' --valid '{out}/valid.ko-en.tsv' --valid-tag '<2en>'"
     )
     command = " \\\n    ".join(
-        ["regard prepare", *options, '--speech-levels --from en --to ko --vocabulary 16000 --out "$1"']
+        ["regard prepare", *options, '--protect --speech-levels --from en --to ko --vocabulary 16000 --out "$1"']
     )
     (out / "prepare.sh").write_text(command + "\n", encoding="utf-8")
     print(f"{len(test):,} test pairs, {len(valid):,} validation pairs: {out}; now: sh {out}/prepare.sh DIR")

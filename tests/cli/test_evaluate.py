@@ -1,5 +1,6 @@
 import gzip
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from regard.config.model import model_config
 from regard.config.run import Config
 from regard.evaluate.perplexity import perplexity, score_texts
 from regard.model.build import build
+from regard.saved.calibration import Calibration, write_calibration
 from regard.saved.folder import LoadedModel
 from regard.translate.translator import Translator
 
@@ -134,3 +136,22 @@ def test_score(folder: Path, texts: Path, translator: Translator, monkeypatch: p
     assert sum(map(float, each.split())) == pytest.approx(float(total), abs=0.01)
     for arguments in ("--source test.en --target test.de", f"--model {folder} --source test.en"):
         assert score(*arguments.split())[0] == 2
+
+
+def test_a_reliability_diagram(run: Run, folder: Path, texts: Path) -> None:
+    for line, said in (
+        (f"--model {folder} --source test.en --reference test.de --reliability it.svg", "not calibrated"),
+        (f"--model {folder} --source test.en --reference test.de --reliability it.gif", "ends in .svg, .png or .pdf"),
+        ("--hypothesis test.en --reference test.de --reliability it.svg", "--reliability has no effect"),
+    ):
+        code, _, err = run(*line.split())
+        assert (code, said in err) == (2, True)
+    shutil.copytree(folder, "own")
+    numbers = (0.0,) * 6
+    level = Calibration(mean=numbers, scale=(1.0,) * 6, weights=numbers, bias=0.0, pairs=100, spearman=0.5)
+    write_calibration(Path("own"), level)
+    line = "--model own --source test.en --reference test.de --reliability it.svg"
+    code, out, _ = run(*line.split(), "--json")
+    assert code == 0
+    assert len(json.loads(out)["reliability"]["groups"]) == 10
+    assert (texts / "it.svg").read_text(encoding="utf-8").startswith("<?xml")

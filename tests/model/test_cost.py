@@ -1,7 +1,10 @@
 """Counted operations against torch's own counter, and parameters against the model's own."""
 
+from typing import Any
+
 import pytest
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from regard.config.model import model_config
@@ -50,6 +53,31 @@ def test_operations_of_the_other_models_equal_torchs_count(name: str) -> None:
     additive = config.architecture in ("gnmt", "deep-attention") or getattr(config, "attention", None) == "additive"
     unseen = 2 * 9 * 6 * 24 if additive else 0  # the products with v
     assert cost(config, 9, 6).forward_flops == counter.get_total_flops() + unseen
+
+
+@pytest.mark.parametrize(("source", "target"), [(9, 6), (1, 1), (13, 20)])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"blocks": 4, "encoder_layers": 2, "decoder_layers": 3},
+        {"blocks": 3, "blocks_tuned": True, "encoder_layers": 2, "decoder_layers": 3},
+        {"architecture": "mask-predict", "max_length": 50},
+        {"architecture": "decoder-only", "decoder_layers": 3},
+        {"architecture": "encoder-only", "encoder_layers": 3, "learns": "labels"},
+        {"architecture": "encoder-only", "encoder_layers": 3, "learns": "masked"},
+    ],
+    ids=lambda settings: "-".join(map(str, settings.values())),
+)
+def test_operations_of_later_models_equal_torchs_count(settings: dict[str, Any], source: int, target: int) -> None:
+    """Of a pass in training: mask-predict predicts the length, too."""
+    sizes = {"vocabulary": 100, "d_model": 24, "d_ff": 40, "heads": 3, "d_k": 5, "d_v": 7}
+    config = model_config(**sizes, **settings)
+    model = build(config).eval()
+    fused = sdpa_kernel(SDPBackend.MATH)  # the counter does not see into torch's other kernels
+    with FlopCounterMode(display=False) as counter, torch.no_grad(), fused:
+        lesson = model.lesson(torch.full((1, source), 5), torch.full((1, target + 1), 5))
+        model.logits(lesson.features)
+    assert cost(config, source, target).forward_flops == counter.get_total_flops()
 
 
 @pytest.mark.parametrize("name", LINEAGE)

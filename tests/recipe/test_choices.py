@@ -6,7 +6,7 @@ import pytest
 
 from regard.config.presets import preset
 from regard.errors import UserError
-from regard.recipe.choices import Amount, Plan, most_passes, plan, training_seconds
+from regard.recipe.choices import SIZES, Amount, Plan, Speed, fitting_size, most_passes, plan, training_seconds
 from regard.recipe.durations import seconds, shown
 
 TOKENS = 25  # of an everyday pair, both sides
@@ -15,7 +15,11 @@ SPEEDS = {"tiny": 12_000.0, "small": 5_000.0, "base": 600.0}  # two free cores
 
 def chosen(pairs: int, minutes: float, faster: float = 1.0, **changes: Any) -> Plan:
     amount = Amount(pairs, pairs * TOKENS, 60, min(500, pairs // 10))
-    return plan(amount, 60 * minutes, lambda name, _: faster * SPEEDS[name], given=None, changes=changes)
+    return planned(amount, 60 * minutes, lambda name, _: faster * SPEEDS[name], **changes)
+
+
+def planned(amount: Amount, seconds: float, speed: Speed, given: str | None = None, **changes: Any) -> Plan:
+    return plan(amount, seconds, fitting_size(amount, seconds, speed, given=given, changes=changes), changes)
 
 
 @pytest.mark.parametrize("pairs", [500, 5_000, 50_000, 500_000, 5_000_000])
@@ -44,6 +48,28 @@ def test_more_data_gets_larger_models_and_less_dropout() -> None:
     assert chosen(5_000_000, 600).preset == "small", "in ten hours on two cores base would see 18 million tokens"
 
 
+@pytest.mark.parametrize(("rate", "measured"), [(1e9, 4), (21_000.0, 3), (6_000.0, 2), (2.0, 1)])
+def test_no_size_is_measured_that_cannot_fit(rate: float, measured: int) -> None:
+    """In 600 s, of which 488 are for steps, a rate of 2 suffices for none of the 2, 10 and 250 million tokens."""
+    asked: list[str] = []
+
+    def speed(name: str, settings: Any) -> float:
+        asked.append(name)
+        return rate
+
+    amount = Amount(2_000_000, 2_000_000 * TOKENS, 60, 500)
+    found = fitting_size(amount, 600, speed, given=None, changes={})
+    assert asked == [size.preset for size in SIZES[:measured]]
+    assert (found.size, found.tokens_per_second) == (SIZES[measured - 1], rate)
+
+
+def test_a_size_that_is_measured_and_too_slow() -> None:
+    """In 20 minutes the 10 million tokens that `small` needs take 10,160 a second, which `tiny` has and `small` not."""
+    made = chosen(500_000, 20)
+    assert made.preset == "tiny" and made.tokens_per_second == SPEEDS["tiny"]
+    assert "a larger one needs more time than there is" in made.reasons["model"]
+
+
 def test_most_passes() -> None:
     assert [round(most_passes(pairs)) for pairs in (0, 500, 5_000, 50_000, 500_000, 10**8)] == [40, 46, 100, 40, 16, 10]
 
@@ -65,7 +91,7 @@ def test_little_time_gets_a_smaller_model_and_says_so() -> None:
 
 def test_a_preset_that_was_asked_for_keeps_its_model() -> None:
     amount = Amount(5_000, 125_000, 60, 250)
-    made = plan(amount, 600, lambda *_: 5000.0, given="small", changes={})
+    made = planned(amount, 600, lambda *_: 5000.0, given="small")
     assert made.preset == "small" and made.settings["model"] == {} and "asked for" in made.reasons["model"]
 
 
@@ -77,12 +103,12 @@ def test_a_choice_that_needs_bleu_gets_it() -> None:
 
 def test_the_batch_has_room_for_the_longest_text() -> None:
     amount = Amount(500, 500_000, 3000, 50)
-    made = plan(amount, 600, lambda *_: 5000.0, given=None, changes={})
+    made = planned(amount, 600, lambda *_: 5000.0)
     assert made.settings["train"]["batch_tokens"] > 3000
 
 
 def test_without_a_validation_set_nothing_asks_for_one() -> None:
-    made = plan(Amount(10, 250, 60, 0), 60, lambda *_: 5000.0, given=None, changes={})
+    made = planned(Amount(10, 250, 60, 0), 60, lambda *_: 5000.0)
     train = preset(made.preset, **made.settings).train
     assert not train.bleu and train.patience is None and train.best == "loss"
 

@@ -12,6 +12,7 @@ from regard.config.model import model_config
 from regard.config.special_tokens import EOS
 from regard.errors import Failed
 from regard.model.build import build
+from regard.model.kernels import linear
 from regard.model.later.blockwise import BlockwiseTransformer
 from regard.search import blockwise
 from regard.search.blockwise import blockwise_search
@@ -44,8 +45,8 @@ class Knowing(BlockwiseTransformer):
         self.read = tokens_BT[0].tolist()
         return super().decoded(tokens_BT, state)
 
-    def proposed(self, features_BD: Tensor, next_B: Tensor) -> Tensor:
-        del features_BD
+    def proposed(self, features_BD: Tensor, next_B: Tensor, state: Any) -> Tensor:
+        del features_BD, state
         accepted = 1
         while accepted < len(self.read) and self.text[self.begin + accepted - 1] == self.read[accepted]:
             accepted += 1
@@ -75,6 +76,22 @@ def test_text_and_scores_are_those_of_greedy_search(seed: int, blocks: int) -> N
         assert found.token_scores == pytest.approx(greedy.token_scores, abs=1e-5)
         assert found.score == pytest.approx(greedy.score, abs=1e-5)
         assert len(found.steps) == len(found.tokens) + 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_model_for_inference_writes_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With copies of its matrices for few rows, those of the heads rounded, whatever their size."""
+    for name, value in (("LARGE", 1), ("_available", lambda: True), ("_multiplies_bf16", lambda: True)):
+        monkeypatch.setattr(linear, name, value)
+    plain, packed = random_model(seed), random_model(seed)
+    linear.pack(packed)
+    for source in SOURCES:
+        (greedy,) = greedy_search(plain, padded([source]), CONFIG)
+        (found,) = blockwise_search(packed, padded([source]), CONFIG)
+        assert found.tokens == greedy.tokens
+    assert packed.proposals.packed is not None and packed.proposals.packed._copy is not None
+    assert packed.packed is not None and packed.packed.dtype == torch.float32, "what verifies is exact"
+    assert packed.proposals.packed.dtype == torch.bfloat16
 
 
 def test_sources_of_a_batch_are_decoded_as_alone() -> None:

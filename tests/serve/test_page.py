@@ -36,6 +36,7 @@ expect.set_options(timeout=60_000)
 
 TEXT = "The old woman sees 12 apples in the garden."
 GERMAN = "Das Mädchen zählt große Bücher im Schnee, und der junge Mann sucht sie am Bahnhof."
+KOREAN = "할머니가 정원에서 사과를 봅니다. 오늘은 날씨가 참 좋습니다."
 PHONE = {"viewport": {"width": 380, "height": 780}}
 Open = Callable[..., "Page"]
 
@@ -192,6 +193,66 @@ def test_languages(open_page: Open, folders: dict[str, str]) -> None:
     again.select_option("#target", "de")
     again.fill("#text", GERMAN)
     expect(again.locator("#remark")).to_have_text("This is German already.")
+
+
+@pytest.mark.parametrize(
+    ("locale", "remark", "part"),
+    [
+        ("en", "This is Korean, so it was left as it is.", "What is Korean was left as it is."),
+        ("ko-KR", "한국어로 된 글이라 그대로 두었습니다.", "한국어로 된 부분은 그대로 두었습니다."),
+    ],
+)
+@pytest.mark.parametrize("source", ["auto", "en"])
+def test_a_text_in_another_language(
+    open_page: Open, translator: Translator, source: str, locale: str, remark: str, part: str
+) -> None:
+    """It is left as it is, which is said; it is translated if one wants it, and only this text."""
+    anyway = Options(force=True)
+    shown = open_page(f"?source={source}&target=de", locale=locale)
+    asked: list[Any] = []
+    shown.on("request", lambda request: asked.append(request.post_data_json) if request.method == "POST" else None)
+    write(shown, KOREAN, KOREAN)
+    expect(shown.locator("#remark")).to_have_text(remark)
+    assert shown.text_content("#said") == remark
+    expect(shown.locator("#panel .note")).to_be_visible()
+    shown.click("#tab-inside")
+    expect(shown.locator("#panel .note")).to_be_visible()
+    shown.click("#force")
+    expect(shown.locator("#translation")).to_have_value(translator.translate(KOREAN, anyway))
+    expect(shown.locator("#remark")).not_to_have_text(remark)
+    expect(shown.locator("#force")).to_be_hidden()
+    expect(shown.locator(".thumbnail").first).to_be_visible()
+    assert shown.evaluate("document.activeElement.id") == "translation", "the button that was pressed is gone"
+    shown.click("#tab-others")
+    expect(shown.locator(".others li").first).to_be_visible()
+    point(shown, "answer", 1)
+    box = shown.locator("#answer [data-word='1']").bounding_box()
+    assert box is not None
+    shown.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    expect(shown.locator(".words-menu [role=menuitem]").first).to_be_visible()
+    shown.click("#tab-program")
+    assert '"force":true' in (shown.text_content("pre") or "")
+    shown.click("[data-value=python]")
+    assert '"force": True' in (shown.text_content("pre") or "")
+    asked.clear()
+    both = f"{TEXT} {KOREAN}"
+    write(shown, both, translator.translate(both))
+    expect(shown.locator("#remark")).to_have_text(part)
+    assert not any("force" in one for one in asked), "another text is not forced"
+    shown.click("#force")
+    expect(shown.locator("#translation")).to_have_value(translator.translate(both, anyway))
+
+
+def test_a_text_in_the_target_language(open_page: Open, translator: Translator) -> None:
+    shown = open_page()
+    write(shown, GERMAN, GERMAN)
+    expect(shown.locator("#remark")).to_have_text("This is German already.")
+    shown.click("#force")
+    expect(shown.locator("#translation")).to_have_value(translator.translate(GERMAN, Options(force=True)))
+    shown.select_option("#source", "auto")
+    expect(shown.locator("#translation")).to_have_value(GERMAN)
+    expect(shown.locator("#remark")).to_have_text("This is German already.")
+    expect(shown.locator("#force")).to_be_hidden()
 
 
 def test_copy(open_page: Open, translator: Translator) -> None:
@@ -800,3 +861,13 @@ def test_accessible(open_page: Open, settings: dict[str, Any], monkeypatch: pyte
     shown.fill("#text", "x" * 6000)
     expect(shown.locator("#trouble")).not_to_be_empty()
     check("in trouble")
+
+
+@pytest.mark.parametrize("settings", [{"color_scheme": "dark"}, {"locale": "ko-KR", **PHONE}], ids=["dark", "phone"])
+def test_a_text_left_as_it_is_is_accessible(open_page: Open, settings: dict[str, Any]) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe; pip install 'regard[dev]'")
+    shown = open_page("?source=auto&target=de", **settings)
+    write(shown, KOREAN, KOREAN)
+    expect(shown.locator("#force")).to_be_visible()
+    assert axe.Axe().run(shown).response["violations"] == []
+    assert shown.evaluate("document.documentElement.scrollWidth <= innerWidth")

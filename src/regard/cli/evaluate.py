@@ -35,6 +35,9 @@ def evaluate(
     gold: Annotated[str | None, typer.Option(metavar="FILE", help="Gold trees, to measure parses by.")] = None,
     parses: Annotated[str | None, typer.Option(metavar="FILE", help="A parser's trees of the same sentences.")] = None,
     search: DecodingOptions,
+    reliability: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw chrF over the model's confidence: .svg, .png or .pdf.")
+    ] = None,
     tokens: Annotated[
         Literal["13a", "intl", "zh", "char", "ja-mecab", "ko-mecab"],
         typer.Option("--tokenize", help="Tokenizer of sacreBLEU: ko-mecab for Korean, zh for Chinese."),
@@ -56,12 +59,14 @@ def evaluate(
     Files may be compressed; `regard translate` makes the same translations. Parses are measured as EVALB does with
     COLLINS.prm: one tree a line, and a blank line where the parser has found none.
     """
+    if reliability is not None:
+        _check_diagram(reliability, bool(model) and gold is None)
     if gold is not None or parses is not None:
         _evaluate_parses(model or [], gold, parses, search, out, as_json)
         return
     texts = _read(model, source, reference, hypothesis, baseline, search, tokens, out)
     if texts.hypothesis is None:
-        done = _translated(model or [], texts, search, tokens)
+        done = _translated(model or [], texts, search, tokens, reliability)
         translations, figures = done.translations, done.report
     else:
         from regard.evaluate.score_report import score_report
@@ -119,8 +124,24 @@ def _read(
     return _Texts([lines[name] for name in reference], *others)
 
 
-def _translated(model: list[Path], texts: _Texts, search: DecodingOptions, tokens: "Tokens") -> "Evaluation":
-    """Translate the sources with a model, and score the translations."""
+def _check_diagram(path: Path, translating: bool) -> None:
+    """Reject a diagram that could not be drawn before any work is done."""
+    from regard.errors import UserError
+    from regard.files import check_place
+    from regard.paper.drawing import check_picture
+
+    if not translating:
+        raise UserError(
+            "--reliability has no effect without translations of a model; leave it out, or give --model and --source"
+        )
+    check_picture(path)
+    check_place(path)
+
+
+def _translated(
+    model: list[Path], texts: _Texts, search: DecodingOptions, tokens: "Tokens", diagram: Path | None
+) -> "Evaluation":
+    """Translate the sources with a model, and score the translations; draw their reliability if asked for."""
     from regard.cli.terminal.knowledge import informed
     from regard.cli.terminal.progress import sentences_done
     from regard.evaluate.evaluation import evaluate as measure
@@ -131,10 +152,15 @@ def _translated(model: list[Path], texts: _Texts, search: DecodingOptions, token
     options = informed(translator, search.options(), search.glossary, None)
     translator.request(options)
     with sentences_done(len(texts.source)) as progress:
-        return measure(
-            translator, texts.source, texts.references, options,
-            baseline=texts.baseline, tokens=tokens, progress=progress, warn=_warn,
+        done = measure(
+            translator, texts.source, texts.references, options, baseline=texts.baseline, tokens=tokens,
+            reliability=diagram is not None, progress=progress, warn=_warn,
         )  # fmt: skip
+    if diagram is not None and done.report.reliability is not None:
+        from regard.paper.reliability import draw
+
+        draw(done.report.reliability, diagram)
+    return done
 
 
 def _keep(lines: list[str], out: Path | None) -> None:

@@ -22,7 +22,7 @@ def translate(
         typer.Option(
             envvar="REGARD_MODEL",
             help="A model's folder, or a bundled one's name; if given again, an ensemble, which averages "
-            "probabilities. [default: en-de, if it is bundled]",
+            "probabilities. [default: the bundled one for --from and --to; en-de]",
         ),
     ] = None,
     output: OutputOptions,
@@ -48,8 +48,11 @@ def translate(
     .xml (Android) .resx .srt .vtt. On a cluster a file becomes a file of the same name, of plain or compressed text,
     TSV, JSON lines or Parquet; run again, it translates what is missing.
     """
+    from regard.saved.bundled import default_model
+
     document = _checked_document(text, output, search, wording, bulk)
-    options, models = _options(output, search, wording, sampling), model or _bundled()
+    options = _options(output, search, wording, sampling)
+    models = model or [default_model(wording.source, search.target)]
     translator = _load(models, search, bulk, compile_=compile_)
     options = _directed(translator, options, search, wording)
     if bulk.cluster is not None:
@@ -136,18 +139,6 @@ def _directed(
     return options
 
 
-def _bundled() -> list[Path]:
-    """Return the default model if none is named."""
-    from regard.errors import UserError
-    from regard.saved.bundled import DEFAULT, bundled
-
-    if DEFAULT not in bundled():
-        raise UserError(
-            "--model is missing; name the folder of a model, such as runs/x/model, or set REGARD_MODEL to it"
-        )
-    return [bundled()[DEFAULT]]
-
-
 def _document(text: str | None) -> Path | None:
     """Return the document that an argument names, or None."""
     from regard.cli.terminal.inputs import is_file, is_lines
@@ -185,7 +176,7 @@ def _translate_lines(translator: "Translator", text: str | None, options: "Optio
     from regard.cli.terminal.translation_lines import as_text_line, line_format
 
     show = line_format(output.format_, output.n_best)
-    number, remarks = 0, Remarks()
+    number, remarks = 0, Remarks(translator)
     with sentences_done() as progress:
         for window in input_windows(text):
             if show is as_text_line and not any(window):

@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from regard.evaluate.bleu import OTHERS, Bucket, Comparison, References, Score, Tokens, bleu, by_length, compare
+
+if TYPE_CHECKING:
+    from regard.evaluate.reliability import Reliability
 
 TITLES = {
     "bleu": "BLEU",
@@ -27,6 +30,8 @@ class ScoreReport:
     perplexity: float | None = None
     """Of the first reference under the model, per token."""
     comparisons: list[Comparison] | None = None
+    reliability: "Reliability | None" = None
+    """How well the model's confidence predicts quality, if that was asked for."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures; `signature` is that of `bleu`, every other figure has its own beside it."""
@@ -40,6 +45,8 @@ class ScoreReport:
         figures["by_length"] = [asdict(bucket) for bucket in self.by_length]
         if self.comparisons is not None:
             figures["comparisons"] = [asdict(comparison) for comparison in self.comparisons]
+        if self.reliability is not None:
+            figures["reliability"] = asdict(self.reliability)
         return figures
 
     def as_text(self) -> str:
@@ -52,6 +59,11 @@ class ScoreReport:
         for one in self.comparisons or ():
             difference = f"{one.score - one.baseline:+.2f}, p {one.p:.4f}"
             lines += ["", f"{one.metric} against the baseline's {one.baseline:.2f}: {difference}", one.signature]
+        if self.reliability is not None:
+            found = self.reliability
+            lines += ["", f"{'confidence':<14}{found.spearman:>9.2f}   Spearman's correlation with sentence chrF"]
+            kept = found.bleu_without_least_sure_fifth
+            lines.append(f"{'surest 4/5':<14}{kept:>9.2f}   BLEU, of all {found.bleu:.2f}")
         return "\n".join(lines)
 
     def as_latex(self) -> str:
@@ -75,6 +87,7 @@ def score_report(
     baseline: Sequence[str] | None = None,
     perplexity: float | None = None,
     tokens: Tokens = "13a",
+    reliability: "Reliability | None" = None,
 ) -> ScoreReport:
     """Score translations; all lists have a line for each segment. `tokens` are those of `bleu`."""
     others = {name: measure(hypotheses, references) for name, measure in OTHERS.items()}
@@ -85,4 +98,5 @@ def score_report(
         by_length(sources or references[0], hypotheses, references, tokens),
         perplexity,
         None if baseline is None else compare(baseline, hypotheses, references, tokens),
+        reliability,
     )

@@ -76,8 +76,10 @@ class Cache:
         return type(self)(_Room(key_BHRK, value_BHRV, self.length), self.length)
 
     def first(self, length: int) -> Self:
-        """Return the cache of the first `length` positions; appending to it copies, since this one has filled more."""
+        """Return the cache of the first `length` positions; this one is given up: appending writes over the others."""
         assert 0 <= length <= self.length
+        if self.room is not None and self.room.filled == self.length:
+            self.room.filled = length
         return type(self)(self.room, length)
 
 

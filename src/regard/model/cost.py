@@ -13,6 +13,7 @@ from regard.config.later import (
     LinformerConfig,
     LongformerConfig,
     MambaConfig,
+    MaskPredictConfig,
     MixerConfig,
     PerformerConfig,
     StateSpaceConfig,
@@ -113,13 +114,21 @@ def forward_flops(config: ModelConfig, S: int, T: int) -> int:
             return experts_flops(config, n)
         return 4 * n * d * config.d_ff
 
-    if isinstance(config, DecoderOnlyConfig):
-        return config.decoder_layers * (self_attend(S + T) + feed_forward(S + T)) + projection
-    if isinstance(config, EncoderOnlyConfig):  # a label for each text, or a token at each of its positions
-        projection = 2 * (1 if config.learns == "labels" else S) * d * config.vocabulary
+    if isinstance(config, DecoderOnlyConfig):  # the source does not see the target
+        of_layer = attend(S, S, S) + attend(T, T, S + T) + feed_forward(S + T)
+        return config.decoder_layers * of_layer + projection
     encoder = config.encoder_layers * ((mixing_flops(config, S) or self_attend(S)) + feed_forward(S))
+    if isinstance(config, EncoderOnlyConfig):  # a label for each text, or a token at each of its positions
+        labelled = config.learns == "labels"
+        return encoder + 2 * d * (d + config.vocabulary if labelled else S * config.vocabulary)
     of_target = mamba_flops(config, T, directions=1) if isinstance(config, MambaConfig) else self_attend(T)
     decoder = config.decoder_layers * (of_target + attend(T, S, S) + feed_forward(T))
+    if isinstance(config, MaskPredictConfig):  # it also predicts the length
+        return encoder + decoder + projection + 2 * d * config.max_length
+    if config.blocks > 1:
+        K = config.blocks - 1  # heads; their projection, and the model's own if it is trained
+        own = 2 * T * 2 * d * K * d + 2 * T * K * (d + S) * heads_width + 4 * T * K * d * config.d_ff
+        return encoder + decoder + own + (K + config.blocks_tuned) * projection
     return encoder + decoder + projection
 
 

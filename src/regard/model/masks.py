@@ -21,6 +21,11 @@ def distances(queries: int, keys: int, device: torch.device | None = None) -> Te
     return key_S[None, :] - query_T[:, None]
 
 
+def up_to(queries: int, keys: int, device: torch.device | None = None) -> Tensor:
+    """Return True where a key is not after the query, where the last query is at the last key: T, S."""
+    return torch.ones(queries, keys, dtype=torch.bool, device=device).tril(keys - queries)
+
+
 def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     """Return softmax(scores) over the keys, with weight 0 where the mask, which broadcasts to the scores, is False.
 

@@ -10,7 +10,7 @@ from typing import ClassVar, Protocol, Self, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from regard.model.kernels.linear import linear
+from regard.model.kernels.linear import Packed, linear
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class RevocableState(DecoderState, Protocol):
     """A state whose last positions can be taken back."""
 
     def first(self, length: int) -> Self:
-        """Return the state after the first `length` positions."""
+        """Return the state after the first `length` positions. This state is given up: do not advance it again."""
 
 
 class Layer(nn.Module):
@@ -93,6 +93,9 @@ class Seq2Seq(nn.Module):
 
     Source rows are token ids, ended by EOS, then padding; target rows begin with BOS, then padding on the right.
     """
+
+    packed: Packed | None = None
+    """The projection's, for a model that is not trained."""
 
     @abstractmethod
     def encode(self, source_BS: Tensor) -> Memory:
@@ -126,7 +129,7 @@ class Seq2Seq(nn.Module):
 
     def logits(self, features: Tensor) -> Tensor:
         """Return the logits over the vocabulary."""
-        return linear(features, self.projection_VD)
+        return linear(features, self.projection_VD, packed=self.packed)
 
     @abstractmethod
     def start(self, memory: Memory, max_length: int) -> DecoderState:
@@ -155,5 +158,8 @@ class BlockProposer(Protocol):
     def decoded(self, tokens_BT: Tensor, state: DecoderState) -> tuple[Tensor, RevocableState]:
         """Return the features of T further positions and the new state: `advance` before its logits."""
 
-    def proposed(self, features_BD: Tensor, next_B: Tensor) -> Tensor:
-        """Return the tokens that the heads propose after `next_B`, the token chosen at these features: B, K."""
+    def proposed(self, features_BD: Tensor, next_B: Tensor, state: DecoderState) -> Tensor:
+        """Return the tokens that the heads propose after `next_B`, the token chosen at these features: B, K.
+
+        The state is any of the search for these sentences.
+        """

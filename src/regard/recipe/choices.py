@@ -84,9 +84,45 @@ class Plan:
     tokens_per_second: float
 
 
-def plan(amount: Amount, seconds: float, speed: Speed, *, given: str | None, changes: Settings) -> Plan:
-    """Choose the settings of a run; `given` is a preset that was asked for, `changes` are settings that stay."""
-    size, rate, reason = _size(amount, seconds, speed, given, changes)
+@dataclass(frozen=True)
+class Fitting:
+    """The size of model that was chosen."""
+
+    size: Size
+    tokens_per_second: float
+    reason: str
+    given: bool = False
+    """Whether it was asked for."""
+
+
+def fitting_size(amount: Amount, seconds: float, speed: Speed, *, given: str | None, changes: Settings) -> Fitting:
+    """Choose the largest size that the data fill and the time allows; `given` is a preset that was asked for.
+
+    The smallest is measured first. A larger one is slower: if the time does not even suffice for it at the speed of the
+    one before, it is not measured, so that a machine with no time to spare soon knows.
+    """
+    if given is not None:
+        return Fitting(Size(0, 0, given, {}, given), speed(given, changes), f"{given}, as asked for", given=True)
+    smallest, *larger = [size for size in SIZES if size.pairs <= amount.pairs]
+    chosen, rate, why = smallest, _measured(speed, smallest, changes), f"as large as {amount.pairs:,} pairs fill"
+    for size in larger:
+        enough = min(ENOUGH_PASSES * amount.tokens, size.tokens)
+        needed = enough / (STEPPING * training_seconds(seconds))
+        larger_rate = _measured(speed, size, changes) if rate >= needed else 0.0
+        if larger_rate < needed:
+            why = "a larger one needs more time than there is"
+            break
+        chosen, rate = size, larger_rate
+    return Fitting(chosen, rate, f"{chosen.name}: {why} ({rate:,.0f} tokens/s on this machine)")
+
+
+def _measured(speed: Speed, size: Size, changes: Settings) -> float:
+    return speed(size.preset, {**changes, "model": {**size.model, **changes.get("model", {})}})
+
+
+def plan(amount: Amount, seconds: float, fitting: Fitting, changes: Settings) -> Plan:
+    """Choose the settings of a run with a model of the size that fits; `changes` are settings that stay."""
+    size, rate = fitting.size, fitting.tokens_per_second
     pairs, tokens = amount.pairs, amount.tokens
     passes = most_passes(pairs)
     budget = STEPPING * training_seconds(seconds) * rate
@@ -98,7 +134,7 @@ def plan(amount: Amount, seconds: float, speed: Speed, *, given: str | None, cha
     every = max(1, math.ceil(steps / (FEW_VALIDATIONS if seconds < SHORT else VALIDATIONS)))
     warmup = max(20, min(4000, steps // 10))
     width = WIDTHS.get(size.preset, 512)
-    model = {**size.model, "dropout": dropout} if given is None else {}
+    model = {} if fitting.given else {**size.model, "dropout": dropout}
     train: dict[str, Any] = {
         "schedule": "cosine", "peak_rate": round(PEAK_RATE * 128 / width, 6), "warmup": warmup, "clip": 1.0,
         "batch_tokens": batch, "steps": steps, "checkpoint_every": every, "log_every": max(1, every // 4),
@@ -113,7 +149,7 @@ def plan(amount: Amount, seconds: float, speed: Speed, *, given: str | None, cha
         train["best"] = "loss"
     limit = "the time allows" if budget < passes * tokens else f"more than {passes:.0f} passes would only overfit"
     reasons = {
-        "model": reason,
+        "model": fitting.reason,
         "dropout": dropout_reason,
         "steps": _steps_reason(steps, batch, tokens, "as asked for" if asked.get("steps") else limit),
         "learning rate": f"{train.get('peak_rate', 'equation 3')} at most, after {warmup:,} steps; then it falls",
@@ -159,23 +195,3 @@ def _batch(trained: float, amount: Amount) -> int:
     """Return a batch size that gives many updates, several of them in each pass, and has room for the longest text."""
     wanted = min(trained / (2 * FILLED * STEPS), amount.tokens / (2 * FILLED * 4))
     return int(min(LARGEST_BATCH, max(SMALLEST_BATCH, amount.longest + 1, 64 * round(wanted / 64))))
-
-
-def _size(
-    amount: Amount, seconds: float, speed: Speed, given: str | None, changes: Settings
-) -> tuple[Size, float, str]:
-    """Return the largest size that the data fill and the time allows, the speed of it, and the reason."""
-    if given is not None:
-        return Size(0, 0, given, {}, given), speed(given, changes), f"{given}, as asked for"
-    sizes = [size for size in SIZES if size.pairs <= amount.pairs]
-    for number, size in enumerate(reversed(sizes)):
-        rate = speed(size.preset, {**changes, "model": {**size.model, **changes.get("model", {})}})
-        enough = min(ENOUGH_PASSES * amount.tokens, size.tokens)
-        if STEPPING * training_seconds(seconds) * rate >= enough:
-            why = (
-                f"as large as {amount.pairs:,} pairs fill"
-                if not number
-                else "a larger one needs more time than there is"
-            )
-            return size, rate, f"{size.name}: {why} ({rate:,.0f} tokens/s on this machine)"
-    raise AssertionError("the smallest size fits any time")

@@ -19,7 +19,7 @@ from regard.data.prepared import Prepared
 from regard.errors import UserError
 from regard.files import read_json, write_json
 from regard.recipe.calibrate import tokens_per_second
-from regard.recipe.choices import Amount, Plan, Settings, plan
+from regard.recipe.choices import Amount, Plan, Settings, fitting_size, plan
 from regard.recipe.durations import seconds as parsed
 from regard.recipe.outcome import Outcome, measure
 from regard.text.protected.languages import is_language
@@ -169,8 +169,12 @@ def _planned(
     def speed(name: str, settings: Settings) -> float:
         return tokens_per_second(data, name, settings, seconds=min(3.0, time / 100))
 
-    left = max(0.5 * time, time - (perf_counter() - began))
-    made = plan(Amount.of(data), left, speed, given=preset, changes=changes)
+    def left() -> float:
+        return max(0.5 * time, time - (perf_counter() - began))
+
+    amount = Amount.of(data)
+    size = fitting_size(amount, left(), speed, given=preset, changes=changes)
+    made = plan(amount, left(), size, changes)
     made = Plan(made.preset, made.settings, made.reasons, time, made.tokens_per_second)
     write_json(path, asdict(made))
     return made

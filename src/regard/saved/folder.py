@@ -11,6 +11,7 @@ from regard import __version__
 from regard.config.model import ModelConfig
 from regard.files import new_directory, write_bytes, write_json
 from regard.model.build import build
+from regard.model.kernels.linear import pack
 from regard.model.kernels.side_by_side import move_projections_together
 from regard.model.seq2seq import Seq2Seq
 from regard.saved.saved_model import CARD, CONFIG, FORMAT, SUBWORDS, WEIGHTS, SavedModel, model_folder, read_saved
@@ -63,6 +64,7 @@ def load_weights(saved: SavedModel, folder: Path, device: torch.device | str = "
     """Load the weights of a model whose folder was read and checked already."""
     model = _with_weights(saved.config, folder / WEIGHTS).to(device).eval()
     move_projections_together(model)
+    pack(model)
     return saved.with_model(model)
 
 

@@ -79,7 +79,7 @@ class _Sentence:
             if self.tokens[-1] != EOS:
                 state = grown.first(state.length + accepted)
                 chosen_1 = torch.tensor(self.tokens[-1:], device=self.device)
-                proposed = heads.proposed(features_1TD[:, accepted - 1], chosen_1)[0].tolist()
+                proposed = heads.proposed(features_1TD[:, accepted - 1], chosen_1, state)[0].tolist()
         tokens = self.tokens[1:]
         found = finished(tokens, self.scores, sum(self.scores), config) if scored else unscored(tokens[:-1])
         return replace(found, steps=tuple(self.steps))
@@ -105,9 +105,13 @@ class _Sentence:
     def _forbid(self, logits_TV: Tensor, block: list[int]) -> None:
         """Apply the constraints at each position, given that the proposals before it are accepted."""
         history_1T = torch.tensor([[*self.tokens[:-1], *block]], device=self.device)
-        for place in range(len(block)):
+        T, rules = len(block), self.constraints
+        if not rules.of_history and history_1T.shape[1] <= self.ends[self.row]:  # all positions alike
+            forbid(logits_TV, history_1T, [self.row] * T, self.ends, rules)
+            return
+        for place in range(T):
             before_1T = history_1T[:, : len(self.tokens) + place]
-            forbid(logits_TV[place : place + 1], before_1T, [self.row], self.ends, self.constraints)
+            forbid(logits_TV[place : place + 1], before_1T, [self.row], self.ends, rules)
 
     def _greedy_choice(self) -> int:
         """Return the token that greedy search chooses next, computed as greedy search does."""

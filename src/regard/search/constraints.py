@@ -33,6 +33,11 @@ class Constraints:
     unknown: bool = False
     """Allow UNK, which a vocabulary of words has for all others."""
 
+    @property
+    def of_history(self) -> bool:
+        """Whether the tokens that are allowed depend on those before."""
+        return bool(self.banned or self.no_repeat or self.prefixes or self.trees)
+
     def __post_init__(self) -> None:
         assert not any(EOS in prefix for prefix in self.prefixes), "EOS only ends an output"
 

@@ -82,6 +82,9 @@ def test_its_gradient_is_right(length: int) -> None:
 @pytest.mark.parametrize("lengths", [(7, 4), (1, 1), (5, 2)])
 def test_the_encoder_s_layer_reads_in_both_directions(lengths: tuple[int, int]) -> None:
     layer = random_layer(causal=False)
+    assert layer.backwards is not None
+    layer.backwards.kernel_bias_E.fill_(2.0)  # so that padding, which it reads first, would leave its mark
+    layer.backwards.step_bias_E.fill_(1.0)
     x = torch.randn(2, lengths[0], 6)
     output, weights = layer.mix(x, torch.arange(lengths[0]) < torch.tensor(lengths)[:, None], weights=True)
     assert weights is None

@@ -184,3 +184,24 @@ def test_what_the_models_say_of_themselves(served: Running) -> None:
     with running("en-de") as server:
         summaries = {one["summary"] for one in server.get("/about").json["models"]}
         assert summaries == {"A small Transformer for everyday sentences."}
+
+
+@pytest.mark.parametrize("source", ["auto", "en"])
+def test_a_text_in_another_language_is_translated_if_forced(
+    served: Running, folders: dict[str, str], source: str
+) -> None:
+    text, translator, force = "할머니가 정원에서 사과를 봅니다.", load(folders["en-de"]), Options(force=True)
+    asked = {"q": text, "source": source, "target": "de"}
+    forced = {**asked, "force": True}
+    for path in ("/translate", "/details"):
+        left = served.post(path, asked).json
+        assert (left["translatedText"], left["untranslatedLanguage"], left["warnings"]) == (text, "ko", ["language"])
+        found = served.post(path, forced).json
+        assert found["translatedText"] == translator.translate(text, force) != text
+        assert "untranslatedLanguage" not in found
+    assert served.post("/words", {**asked, "beginning": ""}).status == 400
+    words = served.post("/words", {**forced, "beginning": ""}).json["words"]
+    assert [one["word"] for one in words] == [one.word for one in next_words(translator, text, "", force)] != []
+    through = {**asked, "source": "en", "target": "fr"}
+    assert served.post("/look", through).json["source"] == text
+    assert served.post("/look", {**through, "force": True}).json["source"] == translator.translate(text, force)

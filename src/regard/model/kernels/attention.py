@@ -13,7 +13,7 @@ from regard.model.cache import KeyValue
 from regard.model.kernels import short_attention
 from regard.model.kernels.block_attention import Scores, block_attention, saves_work
 from regard.model.kernels.dropout import Dropout
-from regard.model.masks import distances, visible
+from regard.model.masks import up_to
 
 
 class Rule(NamedTuple):
@@ -43,11 +43,25 @@ def fast_attention(
     if rule.scale is None or rule.neighbours:
         return None
     chance = dropout.chance if dropout.training else 0.0
+    return _in_full_precision(query_BHTK, memory, padding_BS, rule.scale, chance, causal=rule.causal)
+
+
+def dot_product_attention(query_BHTK: Tensor, memory: KeyValue, padding_BS: Tensor | None) -> Tensor:
+    """Return softmax(Q K^T / sqrt(d_k)) V (equation 1) over all keys that are not padding."""
+    scale = query_BHTK.shape[3] ** -0.5
+    attended_BHTV = _in_full_precision(query_BHTK, memory, padding_BS, scale, 0.0, causal=False)
+    assert attended_BHTV is not None, "only dropout may need the weights"
+    return attended_BHTV
+
+
+def _in_full_precision(
+    query_BHTK: Tensor, memory: KeyValue, padding_BS: Tensor | None, scale: float, dropout: float, *, causal: bool
+) -> Tensor | None:
     if query_BHTK.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
         with torch.autocast("cpu", enabled=False):  # torch's kernel is many times slower backward in 16 bits
             query_BHTK, memory = query_BHTK.float(), KeyValue(memory.key_BHSK.float(), memory.value_BHSV.float())
-            return _dot_product_attention(query_BHTK, *memory, padding_BS, rule.scale, chance, causal=rule.causal)
-    return _dot_product_attention(query_BHTK, *memory, padding_BS, rule.scale, chance, causal=rule.causal)
+            return _dot_product_attention(query_BHTK, *memory, padding_BS, scale, dropout, causal=causal)
+    return _dot_product_attention(query_BHTK, *memory, padding_BS, scale, dropout, causal=causal)
 
 
 def _dot_product_attention(
@@ -66,7 +80,7 @@ def _dot_product_attention(
     mask = None if padding_BS is None else padding_BS[:, None, None, :]
     triangular = causal and T == S and mask is None and not short  # torch's kernel then needs no mask
     if causal and not triangular and T > 1:
-        visible_TS = visible(distances(T, S, query_BHTK.device), causal=True, neighbours=0)
+        visible_TS = up_to(T, S, query_BHTK.device)
         mask = visible_TS if mask is None else mask & visible_TS
     if short:
         return short_attention.short_attention(query_BHTK, key_BHSK, value_BHSV, mask, scale, dropout)

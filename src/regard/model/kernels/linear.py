@@ -7,13 +7,16 @@ where sizes repeat, but hundreds of megabytes in training, where every batch has
 cache to a few sizes, since the layers share them, and inference uses oneDNN for few rows only.
 
 For a few rows, the beams of a sentence or two, both libraries read a large matrix at a fraction of the memory
-bandwidth; multiplying blocks of it in parallel on all cores comes close to the full bandwidth.
+bandwidth; multiplying blocks of it in parallel on all cores comes close to the full bandwidth. oneDNN does, too, if the
+matrix is in its own layout, and then several rows cost hardly more than one. Such a copy is made of a loaded model's
+matrices when they are first multiplied by few rows; it takes their memory again.
 
 Shapes: N rows of all sentences, D in, M out.
 """
 
 import os
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -32,19 +35,65 @@ def keep_little() -> None:
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(SIZES))
 
 
+def content_of(tensor: Tensor) -> tuple[int, int]:
+    """Return what changes when a tensor does: its address, and its version, which one made in inference mode lacks."""
+    return tensor.data_ptr(), -1 if tensor.is_inference() else tensor._version
+
+
+class Packed:
+    """A copy of a matrix in oneDNN's own layout, made when it is first asked for, and again if the matrix changes.
+
+    Tensors that were made in inference mode do not record changes, so there is no copy of them. A `rounded` copy has 16
+    bits where the processor multiplies these faster: for results that need not be exact, such as proposals.
+    """
+
+    def __init__(self, *, rounded: bool = False) -> None:
+        self.dtype = torch.bfloat16 if rounded and _multiplies_bf16() else torch.float32
+        self.rounded = rounded
+        self._copy: tuple[tuple[int, ...], Tensor, Tensor | None] | None = None
+
+    def serves(self, rows: int, weight_MD: Tensor) -> bool:
+        """Return whether the product with so many rows is faster with the copy.
+
+        That of one row is not, but where the copy is there it is in the processor's cache rather than the matrix.
+        """
+        least = 2 if self.dtype == torch.float32 and self._copy is None else 1
+        return least <= rows <= FEW and not weight_MD.is_inference()
+
+    def multiply(self, x: Tensor, weight_MD: Tensor, bias_M: Tensor | None) -> Tensor:
+        """Return x W^T + b."""
+        parts = [part for part in (weight_MD, bias_M) if part is not None]
+        content = tuple(number for part in parts for number in content_of(part))
+        if self._copy is None or self._copy[0] != content:
+            weight, bias = (None if part is None else part.detach().to(self.dtype) for part in (weight_MD, bias_M))
+            self._copy = content, torch.ops.mkldnn._reorder_linear_weight(weight, FEWEST), bias
+        _, packed_MD, bias_M = self._copy
+        return _onednn(x.to(self.dtype), packed_MD, bias_M).to(x.dtype)
+
+    def __reduce__(self) -> tuple[Callable[[], "Packed"], tuple[()]]:
+        return partial(Packed, rounded=self.rounded), ()  # a copied or pickled model makes its own
+
+
 class Linear(nn.Linear):
     """torch.nn.Linear with a faster kernel: the same parameters and results."""
 
+    packed: Packed | None = None
+    """For a model that is not trained."""
+    rounded: bool = False
+    """Whether its copy may have 16 bits."""
+
     def forward(self, x: Tensor) -> Tensor:
-        return linear(x, self.weight, self.bias)
+        return linear(x, self.weight, self.bias, self.packed)
 
 
-def linear(x: Tensor, weight_MD: Tensor, bias_M: Tensor | None = None) -> Tensor:
+def linear(x: Tensor, weight_MD: Tensor, bias_M: Tensor | None = None, packed: Packed | None = None) -> Tensor:
     """Return x W^T + b for x with any leading dimensions."""
     if torch.is_grad_enabled():
         return training_linear(x, weight_MD, bias_M)
     if weight_MD.numel() >= LARGE and not torch.compiler.is_compiling() and x.device.type == "cpu":
         rows = _rows(x)
+        if packed is not None and packed.serves(rows, weight_MD) and _serves(x, weight_MD):
+            return packed.multiply(x, weight_MD, bias_M)
         if 0 < rows <= FEWEST and len(weight_MD) % BLOCKS == 0:
             return _in_blocks(x, weight_MD, bias_M)
         if rows <= FEW and _serves(x, weight_MD):
@@ -58,6 +107,13 @@ def training_linear(x: Tensor, weight_MD: Tensor, bias_M: Tensor | None = None) 
         return F.linear(x, weight_MD, bias_M)
     output: Tensor = _Linear.apply(x, weight_MD, bias_M)  # type: ignore[no-untyped-call]
     return output
+
+
+def pack(model: nn.Module) -> None:
+    """Let a model that is not trained keep its matrices in oneDNN's layout, too, once few rows have used them."""
+    for module in model.modules():
+        if hasattr(module, "packed"):
+            module.packed = Packed(rounded=getattr(module, "rounded", False))
 
 
 def _serves(x: Tensor, weight_MD: Tensor) -> bool:
@@ -95,6 +151,11 @@ def _rows(x: Tensor) -> int:
 def _available() -> bool:
     known: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
     return known and torch.backends.cpu.get_cpu_capability() == "AVX512"
+
+
+@cache
+def _multiplies_bf16() -> bool:
+    return _available() and bool(torch.cpu._is_avx512_bf16_supported())
 
 
 def _onednn(x: Tensor, weight_MD: Tensor, bias_M: Tensor | None = None) -> Tensor:

@@ -1,14 +1,17 @@
 """The plan of the experiment on what came after the paper: which models are trained, and how they are measured."""
 
-from typing import Annotated, Any, Self
+from collections.abc import Sequence
+from itertools import product
+from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from regard.config.checked import Count, Frozen
+from regard.config.checked import Count, Frozen, nearest
 from regard.config.decode import Decoding
 from regard.config.presets import preset
 from regard.config.run import Config
 from regard.data.prepared import Prepared
+from regard.errors import UserError
 from regard.model.cost import cost
 from regard.paper.experiment import Sections, merged
 from regard.paper.systems.plan import as_large
@@ -24,7 +27,8 @@ class Writing(Frozen):
 
     @property
     def name(self) -> str:
-        details = [f"beam {self.beam}" if self.beam else "", f"{self.iterations} iterations" if self.iterations else ""]
+        passes = f"{self.iterations} iteration{'s' if self.iterations > 1 else ''}" if self.iterations else ""
+        details = [f"beam {self.beam}" if self.beam else "", passes]
         return ", ".join(part for part in (self.decoding, *details) if part)
 
 
@@ -73,9 +77,82 @@ class Later(Frozen):
         if len(set(names)) != len(names):
             raise ValueError("two rows have the same name; rename one")
         for number, row in enumerate(self.rows):
-            if row.heads_for is not None and row.heads_for not in names[:number]:
+            if row.heads_for is None:
+                continue
+            if row.heads_for not in names[:number]:
                 raise ValueError(f"{row.name} gives heads to {row.heads_for}, which is not a row before it")
+            if not set(row.seeds) <= set(self.rows[names.index(row.heads_for)].seeds):
+                raise ValueError(f"{row.name} has seeds that {row.heads_for} lacks, to which it gives heads")
         return self
+
+
+class TranslationRun(NamedTuple):
+    """A row trained with a seed."""
+
+    row: LaterRow
+    seed: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.row.name}-{self.seed}"
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The names by which it can be asked for together with others."""
+        return (self.row.name,)
+
+    @property
+    def start(self) -> str | None:
+        """The name of the run to whose model this one gives heads."""
+        return None if self.row.heads_for is None else f"{self.row.heads_for}-{self.seed}"
+
+
+class ListOpsRun(NamedTuple):
+    """A model trained on expressions of a length."""
+
+    length: int
+    seed: int
+    model: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.data}-{self.model}"
+
+    @property
+    def data(self) -> str:
+        """The name of the expressions, which several models share."""
+        return f"listops-{self.length}-{self.seed}"
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        return ("listops", f"listops-{self.length}", self.data)
+
+
+AnyRun = TranslationRun | ListOpsRun
+
+
+def runs_of(plan: Later) -> list[AnyRun]:
+    """Return all runs of a plan, in its order."""
+    translation = [TranslationRun(row, seed) for row in plan.rows for seed in row.seeds]
+    if plan.listops is None:
+        return [*translation]
+    task = plan.listops
+    return [*translation, *(ListOpsRun(*it) for it in product(task.lengths, task.seeds, task.mixings))]
+
+
+def chosen_runs(plan: Later, wanted: Sequence[str]) -> list[AnyRun]:
+    """Return the runs that are called so, or all if none is named, and those that they give heads to, in order."""
+    runs = runs_of(plan)
+    names = dict.fromkeys(name for run in runs for name in (*run.groups, run.name))
+    for name in wanted:
+        if name not in names:
+            groups = ", ".join(dict.fromkeys(run.groups[0] for run in runs))
+            raise UserError(f"no row here is called {name!r}{nearest(name, list(names))}; there are {groups}")
+    asked = [run for run in runs if not wanted or {run.name, *run.groups} & set(wanted)]
+    needed = {(run.row.heads_for, run.seed) for run in asked if isinstance(run, TranslationRun)}
+    return [
+        run for run in runs if run in asked or (isinstance(run, TranslationRun) and (run.row.name, run.seed) in needed)
+    ]
 
 
 def configuration(plan: Later, row: LaterRow, seed: int, data: Prepared) -> Config:

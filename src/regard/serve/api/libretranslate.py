@@ -39,11 +39,13 @@ WORK = (400, 403, 429, 500, 503)  # error statuses of operations that translate
 ALONE: Supported = {"q": None, "api_key": None}
 PAIR: Supported = {"source": None, "target": None, "api_key": None}
 TEXT: Supported = {**PAIR, "q": None}
-TRANSLATE: Supported = {**TEXT, "format": None, "alternatives": None, "force": None}
+FORCED: Supported = {**TEXT, "force": None}
+TRANSLATE: Supported = {**FORCED, "format": None, "alternatives": None}
 FILE: Supported = {**PAIR, "file": None}
 LIST: Supported = {"api_key": None}
 LANGUAGE = record({"code": string(), "name": string()})
 LANGUAGES = array(record({"code": string(), "name": string(), "targets": array(string())}))
+FORCE = or_null({"type": "boolean", "description": "Translate text that is not in the source language, too"})
 DETECTED = record({"confidence": {"type": "number", "minimum": 0, "maximum": 100}, "language": string()})
 TRANSLATED = record(
     {
@@ -75,7 +77,7 @@ def operations(state: AppState) -> list[Operation]:
     options = {
         "format": or_null(string(enum=["text", "html", ""])),
         "alternatives": or_null({"type": "integer", "maximum": state.settings.alternatives}),
-        "force": or_null({"type": "boolean", "description": "Translate text that is not in the source language, too"}),
+        "force": FORCE,
     }
     pair = direction(state)
     texts = record({"q": q, **pair, **options}, ("q", "source", "target"))
@@ -131,7 +133,7 @@ async def translate(state: AppState, request: Request) -> Response:
         target,
         html=format_ == "html",
         alternatives=_alternatives(state, found),
-        force=_force(found, format_),
+        force=forced(found, format_),
     )
     with charged(state, holder, asked.characters):
         done = await state.run(
@@ -145,8 +147,9 @@ async def translate(state: AppState, request: Request) -> Response:
         told["detectedLanguage"] = [language.as_dict() for language, _ in done]
     if asked.alternatives:
         told["alternatives"] = [answer.alternatives for _, answer in done]
+    known = [knowledge_of(answer) for _, answer in done]
     for field in FIELDS:
-        values = [getattr(knowledge_of(answer), field) for _, answer in done]
+        values = [getattr(one, field) for one in known]
         if any(value is not None for value in values):
             told[field] = values
     return JSONResponse(told if several else {field: values[0] for field, values in told.items()})
@@ -253,7 +256,7 @@ def _q(state: AppState, found: Fields) -> tuple[list[str], bool]:
     return ask.texts(state, q, "q"), isinstance(q, list)
 
 
-def _force(found: Fields, format_: str) -> bool:
+def forced(found: Fields, format_: str = "text") -> bool:
     """Return whether texts in other languages are translated, too; in pages the field would have no effect."""
     given = found.get("force")
     if given in (None, "", False, "false", "0", 0):

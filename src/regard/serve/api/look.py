@@ -15,7 +15,7 @@ from regard.serve.api import ask
 from regard.serve.api.ask import Asked
 from regard.serve.api.described import Operation, Schema, answers, array, body, or_null, record, string, text
 from regard.serve.api.fields import Fields, fields
-from regard.serve.api.libretranslate import TEXT, WORK, charged, direction, holder_of, pair, refusal
+from regard.serve.api.libretranslate import FORCE, FORCED, WORK, charged, direction, forced, holder_of, pair, refusal
 from regard.serve.batching.cancellation import CancellationToken
 from regard.serve.knowledge.answer import KNOWN_ONE, knowledge_of
 from regard.serve.models import Step
@@ -99,7 +99,8 @@ LOOK = record(
 
 def operations(state: AppState) -> list[Operation]:
     def one(most: int, **more: Schema) -> Schema:
-        return body(record({"q": text(most, least=1), **more, **direction(state)}, ("q", "source", "target")))
+        asked = {"q": text(most, least=1), "force": FORCE, **more, **direction(state)}
+        return body(record(asked, ("q", "source", "target")))
 
     return [
         Operation(
@@ -129,7 +130,7 @@ async def look(state: AppState, request: Request) -> Response:
 
 
 async def words(state: AppState, request: Request) -> Response:
-    found = await fields(request, {**TEXT, "beginning": None}, refusal)
+    found = await fields(request, {**FORCED, "beginning": None}, refusal)
     beginning = ask.text_field(found, "beginning") or ""
     ask.within(len(beginning), state.settings.characters)
     return JSONResponse(
@@ -165,13 +166,13 @@ async def _run(
     found: Fields | None = None,
 ) -> Result:
     """Run work on one text, with the checks of key, rate and quota of a translation."""
-    found = await fields(request, TEXT, refusal) if found is None else found
+    found = await fields(request, FORCED, refusal) if found is None else found
     holder = holder_of(state, found)
     q = ask.text_field(found, "q")
     if q is None:
         raise ask.missing("q")
     ask.within(len(q), most)
-    asked = Asked([q], *pair(state, found))
+    asked = Asked([q], *pair(state, found), force=forced(found))
     with charged(state, holder, len(q)):
         return await state.run(
             request, lambda cancellation: work(state, asked, cancellation), state.settings.deadline, characters=len(q)
@@ -194,7 +195,7 @@ def _details(state: AppState, asked: Asked, cancellation: CancellationToken) -> 
     for step in _route(state, asked):
         translator = state.service.translator(step, cancellation)
         greedy = translator.saved.decode.beam == 1  # greedy search has no scores unless requested
-        options = replace(state.service.options(step), token_scores=greedy)
+        options = replace(state.service.options(step), token_scores=greedy, force=asked.force)
         last = step.target == asked.target
         one = translator.window([text], replace(options, alignment=translator.has_weights, fuzzy=last))[0]
         if last:
@@ -223,7 +224,7 @@ def _words(state: AppState, asked: Asked, cancellation: CancellationToken, begin
     text, last = _before_last(state, asked, cancellation)
     translator = state.service.translator(last, cancellation)
     try:
-        found = next_words(translator, text, beginning, Options(target=last.tag))
+        found = next_words(translator, text, beginning, Options(target=last.tag, force=asked.force))
     except UserError as error:
         raise Refused(400, f"Invalid request: {error}") from None
     return {"words": [{"word": one.word, "probability": round(one.probability, 5), "text": one.text} for one in found]}
@@ -255,5 +256,5 @@ def _before_last(state: AppState, asked: Asked, cancellation: CancellationToken)
     if not route:
         raise Refused(400, "Invalid request: nothing is translated between a language and itself")
     *before, last = route
-    (text,) = state.service.translate(before, asked.texts, cancellation)
+    (text,) = state.service.translate(before, asked.texts, cancellation, force=asked.force)
     return text.text, last

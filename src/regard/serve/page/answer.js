@@ -4,20 +4,26 @@ import { ask } from "./server.js";
 
 const REST = 5000; // milliseconds
 
-export function answerOf(q, { source, target }, { translatedText, detectedLanguage, memory, confidence, warnings }) {
+// `asked` are the languages that were chosen and `force`, if it is; `found` is what /translate answered.
+export function answerOf(q, { target, ...asked }, found) {
   const over = new AbortController(); // aborted when the text has changed
-  const asked = { q, source: detectedLanguage?.language ?? source, target };
+  const { translatedText, detectedLanguage, memory, confidence, warnings, untranslatedLanguage } = found;
+  // A text that was left as it is may be in a language that is not served: then it is asked about as it was before.
+  const source = (!untranslatedLanguage && detectedLanguage?.language) || asked.source;
+  const again = { q, ...asked, source, target };
   const known = {};
   let rest = 0; // until then no alignment is asked for: the last time it failed
   const once = (path) => {
-    known[path] ??= ask(path, asked, over.signal).catch((error) => {
+    known[path] ??= ask(path, again, over.signal).catch((error) => {
       delete known[path];
       throw error;
     });
     return known[path];
   };
   return {
-    ...asked,
+    ...again,
+    foreign: untranslatedLanguage ?? null, // the language of the text, or of a part of it, that was left as it is
+    left: source === target || Boolean(untranslatedLanguage && translatedText.trim() === q.trim()), // all of it
     detected: detectedLanguage ?? null,
     text: translatedText,
     corrected: memory?.percent === 100, // the memory had it

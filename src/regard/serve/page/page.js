@@ -28,6 +28,7 @@ const trouble = troubleIn(find("trouble"));
 const request = newest();
 let settings, menus, panels, greet;
 let answer = null;
+let forced = null; // the text that is to be translated whatever language it is in
 let typing, settling;
 
 const length = () => [...given.field.value].length; // as Python counts
@@ -43,7 +44,7 @@ function translate(again = false) {
     if (isLong()) return trouble.show(new Trouble("long", { limit: settings.charLimit }));
     return show(null);
   }
-  const asked = { ...menus.chosen };
+  const asked = fields(q);
   find("answer").ariaBusy = true;
   request.run(
     (signal) => ask("/translate", { q, ...asked }, signal),
@@ -59,6 +60,11 @@ function translate(again = false) {
   );
 }
 
+// The languages of a request and, if it was asked for, that a text in another language is translated, too.
+function fields(q) {
+  return forced === q ? { ...menus.chosen, force: true } : { ...menus.chosen };
+}
+
 function show(found) {
   answer?.over.abort();
   answer = found;
@@ -69,7 +75,7 @@ function show(found) {
   closeWords();
   menus.detect(answer?.detected ?? null);
   remark();
-  find("said").textContent = answer ? say().translated(menus.called(answer.target), answer.text) : "";
+  find("said").textContent = answer ? (foreign() ?? say().translated(menus.called(answer.target), answer.text)) : "";
   clearTimeout(settling);
   settling = setTimeout(settle, answer ? SETTLED : 0);
 }
@@ -86,14 +92,27 @@ async function underline() {
   if (own === answer && shown.field.readOnly) shown.underline(weak);
 }
 
+// What is said of an answer of which all, or a part, was left in the language that it is in.
+function foreign() {
+  const { left, foreign, target } = answer ?? {};
+  if (!left) return foreign && say().partLeft(menus.called(foreign));
+  return !foreign || foreign === target ? say().already(menus.called(target)) : say().left(menus.called(foreign));
+}
+
+function force() {
+  forced = given.field.value;
+  shown.field.focus(); // the button goes
+  translate();
+}
+
 function remark() {
-  const already = answer && answer.source === answer.target;
   const chosen = Boolean(answer?.chosen);
   const doubt = answer?.warnings.map((name) => say().warnings[name]).find(Boolean);
   const unsure = answer?.confidence !== null && answer?.confidence < UNSURE ? say().unsure : "";
-  const said = chosen ? say().chosen : answer?.corrected ? say().corrected : (doubt ?? unsure);
-  find("remark").textContent = already ? say().already(menus.called(answer.target)) : answer ? said : "";
-  canCorrect(Boolean(settings.suggestions && answer && !already));
+  const said = chosen ? say().chosen : answer?.corrected ? say().corrected : (foreign() ?? doubt ?? unsure);
+  find("remark").textContent = answer ? said : "";
+  find("force").hidden = !answer?.foreign;
+  canCorrect(Boolean(settings.suggestions && answer && !answer.left));
   find("undo").hidden = !chosen;
 }
 
@@ -108,7 +127,7 @@ function choose(text) {
 
 function corrected(text) {
   answer.chosen = null;
-  Object.assign(answer, { text, corrected: true, warnings: [], confidence: null });
+  Object.assign(answer, { text, corrected: true, foreign: null, warnings: [], confidence: null });
   shown.set(text);
   remark();
   find("remark").textContent = find("said").textContent = say().saved;
@@ -170,6 +189,7 @@ async function begin() {
   }
   if (menus) return; // another try was faster
   menus = languageMenus(languages, settings.language.target.code, () => {
+    forced = null;
     greet(!given.field.value);
     translate();
   });
@@ -183,7 +203,7 @@ async function begin() {
   panels = tabs({
     others: () => others(answer),
     inside: () => inside(answer),
-    program: () => program({ q: given.field.value, ...menus.chosen }),
+    program: () => program({ q: given.field.value, ...fields(given.field.value) }),
   });
   find("key").hidden = !settings.keyRequired || hasKey();
   files(menus.chosen, settings.supportedFilesFormat, () => menus.called(menus.chosen.target));
@@ -204,6 +224,7 @@ given.field.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) translate();
 });
 find("clear").addEventListener("click", () => write(""));
+find("force").addEventListener("click", force);
 find("undo").addEventListener("click", () => choose(null));
 find("swap").addEventListener("click", swap);
 find("copy").addEventListener("click", () => copy(answer.chosen ?? answer.text, find("copy")));

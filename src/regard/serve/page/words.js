@@ -22,11 +22,11 @@ export function otherWords(shown, present, choose) {
     close();
     const answer = present();
     const place = number === null ? null : shown.place(number);
-    if (!answer || !place || answer.source === answer.target || answer.over.signal.aborted) return;
+    if (!answer || !place || answer.left || answer.over.signal.aborted) return;
     const own = (asking = new AbortController());
     const signal = AbortSignal.any([own.signal, answer.over.signal]);
-    const { q, source, target } = answer;
-    const asked = { q, source, target, beginning: field.value.slice(0, place.start) };
+    const { q, source, target, force } = answer;
+    const asked = { q, source, target, force, beginning: field.value.slice(0, place.start) };
     open(place, html("p", { class: "note", role: "status" }, say().wordsWait));
     try {
       const { words } = await ask("/words", asked, signal);

@@ -32,7 +32,7 @@ export function insidePanel(place, called) {
     if (shown && shown[0] === answer && shown[1] === speech.lang && !answer?.over.signal.aborted) {
       return place.classList.remove("stale");
     }
-    if (!answer || answer.source === answer.target) return clear(html("p", { class: "note" }, say().insideEmpty));
+    if (!answer || answer.left) return clear(html("p", { class: "note" }, say().insideEmpty));
     if (!shown) root.replaceChildren(html("p", { class: "note", role: "status" }, say().looking));
     const line = html("div", { class: "trouble", role: "status" });
     const trouble = troubleIn(line);

@@ -16,7 +16,7 @@ export function othersPanel(place) {
       place.classList.remove("stale");
       root.replaceChildren(...content);
     };
-    if (!answer) return draw(html("p", { class: "note" }, say().othersEmpty));
+    if (!answer || answer.left) return draw(html("p", { class: "note" }, say().othersEmpty));
     const line = html("div", { class: "trouble", role: "status" });
     const trouble = troubleIn(line);
     const show = async () => {

@@ -10,6 +10,7 @@ export function programPanel(place, keyWanted) {
   let form = "curl";
   return (asked) => {
     const fields = { q: asked.q || say().sample, source: asked.source, target: asked.target };
+    if (asked.force) fields.force = true;
     if (keyWanted) fields.api_key = say().yourKey;
     const code = html("code", {});
     const show = (chosen) => {
@@ -41,7 +42,7 @@ function curl(address, fields) {
 
 // JSON's strings are Python's.
 function python(address, fields) {
-  const entries = Object.entries(fields).map(([name, value]) => `    "${name}": ${JSON.stringify(value)},`);
+  const entries = Object.entries(fields).map(([name, value]) => `    "${name}": ${value === true ? "True" : JSON.stringify(value)},`);
   return [
     "import json",
     "from urllib.request import Request, urlopen",
