@@ -36,7 +36,8 @@ def write_marian(model_folder: Path, out: Path) -> None:
     found = _weights(config, as_arrays(saved.model.state_dict()))
     weights = {name: np.ascontiguousarray(weight) for name, weight in found}
     described = yaml.safe_dump(_config(config), default_flow_style=False).encode() + b"\0"
-    np.savez(out / "model.npz", **weights, **{"special:model.yml": np.frombuffer(described, np.int8)})
+    arrays: dict[str, Any] = {**weights, "special:model.yml": np.frombuffer(described, np.int8)}
+    np.savez(out / "model.npz", **arrays)
     convert = ["convert", "-f", str(out / "model.npz"), "-t", str(out / "model.bin"), "-g", QUANTISED]
     subprocess.run([sys.executable, "-m", "pymarian", *convert], check=True, capture_output=True)
 

@@ -170,6 +170,7 @@ def test_fine_tuning(data: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["tiny", "--out", "o", "--data", "d"], "tiny: no such file; for the preset of this name, write --preset tiny"),
         (["--preset", "tiny"], "--out"),
         (["--preset", "tiny", "--out", "o"], "--data"),
         (["--out", "o", "--data", "d"], "either a run file or a --preset"),

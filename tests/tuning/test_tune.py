@@ -45,9 +45,9 @@ def data(folder: Path, tmp_path: Path) -> Path:
     valid = [f"The old woman sees {n} red apples." for n in range(110)]
     for name, some in (("train", sentences()[:30]), ("valid", valid)):
         (tmp_path / f"{name}.tsv").write_text("".join(f"{one}\t{one} 👍\n" for one in some), encoding="utf-8")
-    corpora = ([CorpusConfig(files=(str(tmp_path / f"{name}.tsv"),))] for name in ("train", "valid"))
+    train, valid_set = ([CorpusConfig(files=(str(tmp_path / f"{name}.tsv"),))] for name in ("train", "valid"))
     config = PrepareConfig(subwords_from=str(folder), source_language="en", target_language="de")
-    prepare(*corpora, tmp_path / "data", config, cores=1)
+    prepare(train, valid_set, tmp_path / "data", config, cores=1)
     return tmp_path / "data"
 
 

@@ -201,11 +201,13 @@ def _train(
 
 def _config(file: Path | None, preset: str | None, assignments: list[str], *, fine_tuning: bool) -> "Config":
     from regard.config.presets import preset as named
-    from regard.config.presets import read, settings
+    from regard.config.presets import preset_names, read, settings
     from regard.errors import UserError
 
     if (file is None) == (preset is None) and (file is not None or not fine_tuning):
         raise UserError("name either a run file or a --preset, such as --preset tiny; or pairs of texts with --train")
+    if file is not None and file.name in preset_names() and not file.exists():
+        raise UserError(f"{file}: no such file; for the preset of this name, write --preset {file}")
     changes = settings(assignments)
     if file is None and preset is None:  # the model's settings change the model to start from, when that is read
         changes.pop("model", None)

@@ -105,9 +105,9 @@ def _tables() -> Any:
         found["pc"].whole(),
         found["classes"].whole().tolist(),
         _Transitions(found["nextmove"]),
-        memoryview(found["out_feat"].whole()),
+        found["out_feat"].whole().data,
         norm_probs=True,
-        tk_row=memoryview(found["nextmove_row"].whole()),
+        tk_row=found["nextmove_row"].whole().data,
     )
 
 
@@ -148,7 +148,7 @@ class _Transitions:
     def __getitem__(self, place: int) -> int:
         state = self._states.get(place // BYTES)
         if state is None:
-            state = memoryview(self._table.row(place // BYTES)).cast(self._table.kind.char)
+            state = np.frombuffer(self._table.row(place // BYTES), self._table.kind).data
             self._states[place // BYTES] = state
         found: int = state[place % BYTES]
         return found
