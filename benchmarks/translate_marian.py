@@ -34,10 +34,10 @@ def write_marian(model_folder: Path, out: Path) -> None:
     out.mkdir()
     (out / "vocabulary.spm").write_bytes(saved.vocabularies[0].content)
     found = _weights(config, as_arrays(saved.model.state_dict()))
-    weights = {name: np.ascontiguousarray(weight) for name, weight in found}
+    weights: dict[str, Any] = {name: np.ascontiguousarray(weight) for name, weight in found}
     described = yaml.safe_dump(_config(config), default_flow_style=False).encode() + b"\0"
-    arrays: dict[str, Any] = {**weights, "special:model.yml": np.frombuffer(described, np.int8)}
-    np.savez(out / "model.npz", **arrays)
+    weights["special:model.yml"] = np.frombuffer(described, np.int8)
+    np.savez(out / "model.npz", **weights)
     convert = ["convert", "-f", str(out / "model.npz"), "-t", str(out / "model.bin"), "-g", QUANTISED]
     subprocess.run([sys.executable, "-m", "pymarian", *convert], check=True, capture_output=True)
 

@@ -37,7 +37,7 @@ ALLOWED: dict[str, set[str]] = {room: set(others.split()) for room, others in OR
 ALLOWED["cli"] = set(ALLOWED)
 DOORS = {("translate/translator.py", "look")}  # translator.look(text) opens the room below when it is called
 LIBRARIES: dict[str, set[str]] = {
-    "text": {"sentencepiece", "py3langid"},
+    "text": {"sentencepiece", "py3langid", "numpy"},  # py3langid's tables are arrays
     "documents": {"yaml"},
 }  # rooms that may use no others
 CONCRETE = {

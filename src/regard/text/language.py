@@ -105,9 +105,9 @@ def _tables() -> Any:
         found["pc"].whole(),
         found["classes"].whole().tolist(),
         _Transitions(found["nextmove"]),
-        found["out_feat"].whole().data,
+        memoryview(found["out_feat"].whole()),
         norm_probs=True,
-        tk_row=found["nextmove_row"].whole().data,
+        tk_row=memoryview(found["nextmove_row"].whole()),
     )
 
 
@@ -133,7 +133,7 @@ class _Table:
             found = self.known[number] = os.pread(self.file, size, self.offset + number * size)
         return found
 
-    def whole(self) -> NDArray[Any]:
+    def whole(self) -> Any:
         size = int(np.prod(self.shape)) * self.kind.itemsize
         return np.frombuffer(os.pread(self.file, size, self.offset), self.kind).reshape(self.shape)
 
@@ -143,13 +143,13 @@ class _Transitions:
 
     def __init__(self, table: _Table) -> None:
         self._table = replace(table, shape=(table.shape[0] // BYTES, BYTES))
-        self._states: dict[int, memoryview] = {}
+        self._states: dict[int, Any] = {}
 
     def __getitem__(self, place: int) -> int:
         state = self._states.get(place // BYTES)
         if state is None:
-            state = np.frombuffer(self._table.row(place // BYTES), self._table.kind).data
-            self._states[place // BYTES] = state
+            row: Any = np.frombuffer(self._table.row(place // BYTES), self._table.kind)
+            state = self._states[place // BYTES] = memoryview(row)  # whose elements are Python's integers
         found: int = state[place % BYTES]
         return found
 

@@ -17,35 +17,45 @@ struct Select {
 
   __attribute__((noinline)) void operator()(const Product& job, int row, int rows, int panel, int vectors,
                                             const typename Kind::Sum* values) const {
-    for (int r = row; r < row + rows; ++r)
-      for (int p = 0; p < vectors; ++p, ++values) {
-        const int column = panel * kPanel + p * kWidth;
-        take(r, column, Kind::value(job, r, column, *values));
+    const int first = panel * kPanel;
+    for (int r = row; r < row + rows; ++r, values += vectors) {
+      Selection& found = selections[r];
+      Vec logits[kMostPanels * kPerPanel];
+      bool above = false;
+      for (int p = 0; p < vectors; ++p) {
+        logits[p] = Kind::value(job, r, first + p * kWidth, values[p]);
+        above |= any_above(logits[p], all(found.threshold));
       }
+      if (found.normalise) add(r, first, vectors, logits);
+      if (above)
+        for (int p = 0; p < vectors; ++p)
+          if (any_above(logits[p], all(found.threshold))) keep(found, first + p * kWidth, logits[p]);
+      const int forced = found.forced - first;
+      if (forced >= 0 && forced < vectors * kWidth) found.forced_logit = logits[forced / kWidth][forced % kWidth];
+    }
   }
 
-  void take(int row, int column, Vec logit) const {
-    Selection& found = selections[row];
-    if (found.normalise) add(row, column, logit);
-    if (any_above(logit, all(found.threshold))) keep(found, column, logit);
-    if (found.forced >= column && found.forced < column + kWidth) found.forced_logit = logit[found.forced - column];
-  }
-
-  void add(int row, int column, Vec logit) const {
+  // Add the exponentials of a row's next logits to its chunk, or to a new one.
+  void add(int row, int column, int vectors, const Vec* logits) const {
     Selection& found = selections[row];
     constexpr int kColumns = kChunk * kPanel;
-    if (column % kColumns == 0) {
-      found.reference = largest(logit);
-      for (int lane = 0; lane < kWidth; ++lane) found.lanes[lane] = 0;
-    } else if (any_above(logit, all(found.reference + kFar))) {
-      const float reference = largest(logit);
-      store(found.lanes, load(found.lanes) * exp(all(found.reference - reference)));
-      found.reference = reference;
+    Vec lanes = load(found.lanes);
+    float reference = found.reference;
+    for (int p = 0; p < vectors; ++p, column += kWidth) {
+      if (column % kColumns == 0) {
+        reference = largest(logits[p]);
+        lanes = Vec{};
+      } else if (any_above(logits[p], all(reference + kFar))) {
+        const float before = reference;
+        reference = largest(logits[p]);
+        lanes = lanes * exp_bounded(all(before - reference));
+      }
+      lanes = lanes + exp_bounded(logits[p] - reference);
+      if ((column + kWidth) % kColumns == 0 || column + kWidth == columns)
+        sums[size_t(row) * chunks + column / kColumns] = {reference, sum(lanes)};
     }
-    const Vec lanes = load(found.lanes) + exp(logit - found.reference);
     store(found.lanes, lanes);
-    if ((column + kWidth) % kColumns == 0 || column + kWidth == columns)
-      sums[size_t(row) * chunks + column / kColumns] = {found.reference, sum(lanes)};
+    found.reference = reference;
   }
 
   // Insert what is above the least that is kept. Columns come in ascending order, so of equal logits the first stays.

@@ -35,10 +35,10 @@ constexpr float kRounding = 12582912.0f;
 
 inline Int nearest(Vec v) { return Int(v + kRounding) - Int(all(kRounding)); }
 
-// e^x within 2 units of the last place: x = n ln 2 + r with |r| <= ln 2 / 2, then the series of e^r up to r^7.
-inline Vec exp(Vec x) {
-  x = x < -87.0f ? all(-87.0f) : x;
-  x = x > 88.0f ? all(88.0f) : x;
+// e^x for x up to 88, within 2 units of the last place: x = n ln 2 + r with |r| <= ln 2 / 2, then the series of e^r up
+// to r^7.
+inline Vec exp_bounded(Vec x) {
+  x = greater(all(-87.0f), x);
   const Int n = nearest(x * 1.44269504f);
   const Vec times = to_float(n);
   Vec r = fma(times, all(-0.693359375f), x);  // ln 2 in two parts, the first of which is exact in few bits
@@ -53,6 +53,8 @@ inline Vec exp(Vec x) {
   series = fma(series, r, all(1.0f));
   return series * Vec((n + 127) << 23);
 }
+
+inline Vec exp(Vec x) { return exp_bounded(x > 88.0f ? all(88.0f) : x); }
 
 // GELU's x Φ(x), with erf as Abramowitz and Stegun have it (7.1.26), which is within 2e-7.
 inline Vec gelu(Vec x) {
