@@ -83,7 +83,8 @@ def trained(pairs: Path, work: Path, model: str, steps: int, settings: Sequence[
         if not (work / f"{name}.tsv").exists():
             regard("synthesise", "--model", model, "--text", path, *options, "--out", work / f"{name}.tsv")
     if not (work / "data").exists():
-        tagged = ["--train", work / "train.tsv", "--tag", "<2de>", "--valid", work / "valid.tsv", "--valid-tag", "<2de>"]
+        tagged = ["--train", work / "train.tsv", "--tag", "<2de>"]
+        tagged += ["--valid", work / "valid.tsv", "--valid-tag", "<2de>"]
         languages = ["--from", "en", "--to", "de", "--subwords-from", model]
         regard("prepare", *tagged, *languages, "--out", work / "data")
     changed = [part for one in ("model.blocks=4", f"train.steps={steps}", *settings) for part in ("--set", one)]

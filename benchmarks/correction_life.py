@@ -7,7 +7,8 @@ r"""The life of a correction in a browser: a wrong answer, corrected, answered, 
 It starts `regard serve` with a copy of the bundled model and a memory, corrects five sentences on the page in Chromium,
 tunes the model, mixed with its own translations of other text or with prepared data, puts the new model in place, sends
 SIGHUP, and asks on the page again without the memory's pairs. After each step the same sentences are asked of the API,
-too. `--pictures` names a folder for pictures of the page.
+too; told are the right answers of each. BLEU is measured on all of `--sentences`. `--pictures` names a folder for
+pictures of the page.
 """
 
 import argparse
@@ -19,7 +20,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -98,26 +98,33 @@ def tune(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.data is not None:
         command += ["--data", str(arguments.data.resolve())]
     else:
-        lines = arguments.text.read_text(encoding="utf-8").split("\n")[: arguments.lines]
+        every = arguments.text.read_text(encoding="utf-8").splitlines()
+        lines = every[:: max(1, len(every) // arguments.lines)]
         (folder / "text.txt").write_text("\n".join(line.split("\t")[0] for line in lines), encoding="utf-8")
         command += ["--text", "text.txt"]
     for option, path in (("source", arguments.sentences), ("reference", arguments.references)):
-        (folder / option).write_text("\n".join(path.read_text().split("\n")[:300]) + "\n")
-        command += [f"--{option}", option]
-    begun = time.perf_counter()
-    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
-    return {**json.loads(done.stdout.splitlines()[-1]), "seconds": round(time.perf_counter() - begun)}
+        command += [f"--{option}", str(path.resolve())]
+    if arguments.worse is not None:
+        command += ["--worse", str(arguments.worse)]
+    before = os.times()
+    done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    after = os.times()
+    spent = after.children_user + after.children_system - before.children_user - before.children_system
+    return {**json.loads(done.stdout.splitlines()[-1]), "cpu_seconds": round(spent)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     mixed = parser.add_mutually_exclusive_group(required=True)
-    mixed.add_argument("--text", type=Path, help="TSV whose first column is mixed in")
+    mixed.add_argument("--text", type=Path, help="English lines, or TSV whose first column is; translated and mixed in")
     mixed.add_argument("--data", type=Path, help="prepared data that is mixed in")
     parser.add_argument("--sentences", type=Path, required=True)
     parser.add_argument("--references", type=Path, required=True)
     parser.add_argument("--lines", type=int, default=1000)
     parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--worse", type=float, default=None, help="as for `regard tune`")
     parser.add_argument("--pictures", type=Path, default=None)
     arguments = parser.parse_args()
     told: dict[str, Any] = {}

@@ -92,8 +92,8 @@ SPANS: dict[str, Lists] = {
         "name": (
             "Florentina", "Kwabena", "Gwenllian", "Yamamoto", "Ray", "Violet", "Naomi", "Mirosław", "Jade",
             "FitzGerald", "Rajesh", "Åsa", "Orhan", "Haoran", "Anne-Sophie", "Hazel", "Chidinma", "María José",
-            "Petrenko", "Rob", "Cornelius", "Iñaki", "Ludmila", "Alaric", "Sipho", "Fabrizio", "Ágnes", "Tane", "Bogdan",
-            "Wanjiru",
+            "Petrenko", "Rob", "Cornelius", "Iñaki", "Ludmila", "Alaric", "Sipho", "Fabrizio", "Ágnes", "Tane",
+            "Bogdan", "Wanjiru",
         ),
     },
 }  # fmt: skip

@@ -45,8 +45,8 @@ Step = Callable[[Tensor, Tensor], float]  # one update of the weights; returns t
 
 def regard_step(config: Config) -> tuple[int, Step]:
     """What `regard train` does with a batch, all of it."""
-    from regard.data.batches import START, Batch, Plan
-    from regard.data.batches import Step as Group
+    from regard.data.batches import START, Batch, BatchPlan
+    from regard.data.batches import StepBatches as Group
     from regard.train.distributed import World
     from regard.train.step import Trainer
 
@@ -55,7 +55,7 @@ def regard_step(config: Config) -> tuple[int, Step]:
 
     def step(source: Tensor, target: Tensor) -> float:
         lengths = ((source != PAD).sum(1).numpy() - 1, (target != PAD).sum(1).numpy() - 2)  # as a plan counts them
-        plan = Plan(START, START, np.zeros(len(source), int), np.arange(len(source)), *lengths)
+        plan = BatchPlan(START, START, np.zeros(len(source), int), np.arange(len(source)), *lengths)
         group = Group((Batch(plan, source, target),), START, START, plan.source_tokens, plan.target_tokens)
         return trainer.update(group, next(numbers)).loss / plan.target_tokens
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from translate_marian import with_marian
+
 BEAMS = {"greedy": 1, "beam 4": 4}
 Translate = Callable[[Sequence[str], int, Any], list[str]]  # texts, the beam, one of the contender's settings
 
@@ -94,6 +96,7 @@ CONTENDERS: dict[str, Callable[[Path], tuple[list[Any], Translate]]] = {
     "ctranslate2-default": lambda folder: with_ctranslate2(folder / "float32", {}),
     "ctranslate2-int8-default": lambda folder: with_ctranslate2(folder / "int8", {}),
     "huggingface": lambda folder: with_huggingface(folder / "huggingface"),
+    "marian": lambda folder: with_marian(folder / "marian", BEST["inter_threads"]),
 }
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import regard
 from regard.evaluate.bleu import Tokens
 from regard.text.formality import speech_level
+from regard.translate.translator import Translator
 
 # Made up for the card before the model was trained; what comes out is printed unedited.
 EXAMPLES = (
@@ -48,7 +49,7 @@ def read(path: Path) -> Pairs:
     return [(row[0], row[1]) for row in rows]
 
 
-def scores(translator: regard.Translator, files: dict[str, Pairs]) -> list[str]:
+def scores(translator: Translator, files: dict[str, Pairs]) -> list[str]:
     lines = ["| text | pairs | direction | BLEU | chrF |", "|---|---|---|---|---|"]
     signatures = {}
     for name, pairs in files.items():
@@ -64,7 +65,7 @@ def scores(translator: regard.Translator, files: dict[str, Pairs]) -> list[str]:
     return [*lines, "", *signatures.values()]
 
 
-def levels(translator: regard.Translator, sentences: list[str]) -> list[str]:
+def levels(translator: Translator, sentences: list[str]) -> list[str]:
     """The share of endings of the level asked for, of those that tell any (regard.text.formality)."""
     lines = ["| asked for | formal | polite | plain | none | obeys |", "|---|---|---|---|---|---|"]
     for asked in (None, *LEVELS):
@@ -77,7 +78,7 @@ def levels(translator: regard.Translator, sentences: list[str]) -> list[str]:
     return lines
 
 
-def examples(translator: regard.Translator) -> list[str]:
+def examples(translator: Translator) -> list[str]:
     lines = ["| source | translation |", "|---|---|"]
     for target, text in EXAMPLES:
         lines.append(f"| {text} | {translator.translate(text, regard.Options(target=target))} |")

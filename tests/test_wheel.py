@@ -1,6 +1,8 @@
 """What a newcomer installs: the wheel, in an environment of its own, translates with the network cut off."""
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -42,3 +44,30 @@ def test_the_installed_wheel_translates_offline(tmp_path: Path) -> None:
     assert "station" in run(
         *cut_off, regard, "translate", "--model", DEFAULT, "--to", "en", "Wo ist der Bahnhof?", **offline
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compiler", [True, False])
+def test_the_wheel_with_and_without_a_compiler(tmp_path: Path, compiler: bool) -> None:
+    if compiler and not any(map(shutil.which, ("c++", "g++", "clang++"))):
+        pytest.skip("there is no C++ compiler here")
+    source = tmp_path / "source"
+    shutil.copytree(ROOT / "src", source / "src", ignore=shutil.ignore_patterns("__pycache__", "*.so"))
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    (tmp_path / "empty").mkdir()
+    path = os.environ["PATH"] if compiler else str(tmp_path / "empty")
+    alone = {key: value for key, value in os.environ.items() if key not in ("CXX", "PYTHONPATH")} | {"PATH": path}
+    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path / "wheel", cwd=source, env=alone)
+    (wheel,) = (tmp_path / "wheel").iterdir()
+    assert wheel.name.endswith("-none-any.whl") != compiler
+    site = tmp_path / "site"
+    run(sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--target", site, wheel, env=alone)
+    installed = {"cwd": tmp_path, "env": {**alone, "PYTHONPATH": str(site)}}
+    told = json.loads(run(sys.executable, "-m", "regard", "info", "--json", **installed))
+    assert told["engines"]["native"]["available"] == compiler
+    if not compiler:
+        assert told["engines"]["native"]["reason"]
+        assert told["auto"]["engine"] == "ctranslate2"
+    command = (sys.executable, "-m", "regard", "translate", "Where is the station?")
+    assert "Bahnhof" in run(*command, **installed)

@@ -18,6 +18,7 @@ from pydantic import BaseModel
 
 import regard
 from regard.cli.main import app
+from regard.config.checked import Frozen
 from regard.config.data import CorpusConfig, PrepareConfig
 from regard.config.presets import paper_figures, preset, preset_names
 from regard.config.run import Config
@@ -86,11 +87,35 @@ def configuration() -> str:
         'A run file is TOML with these sections, on top of `preset = "NAME"` if it says so. `--set SECTION.KEY=VALUE` '
         "changes one key. An unknown key is an error that names the nearest known one.",
     ]
-    parts += _sections(Config.model_json_schema(), "A run", "`regard train`")
-    parts += _sections(PrepareConfig.model_json_schema(), "Preparation", "`regard prepare` and `regard.prepare`")
-    parts += _sections(CorpusConfig.model_json_schema(), "A corpus", "`regard.prepare`")
-    parts += _sections(Settings.model_json_schema(), "A server", "`regard serve --set KEY=VALUE`")
+    parts += _sections(_schema(Config), "A run", "`regard train`")
+    parts += _sections(_schema(PrepareConfig), "Preparation", "`regard prepare` and `regard.prepare`")
+    parts += _sections(_schema(CorpusConfig), "A corpus", "`regard.prepare`")
+    parts += _sections(_schema(Settings), "A server", "`regard serve --set KEY=VALUE`")
     return _page(parts)
+
+
+def _schema(kind: type[BaseModel]) -> Schema:
+    """The JSON schema of a configuration, with the strings that stand below its fields as their descriptions.
+
+    Pydantic could read these itself, but would do so whenever regard is imported.
+    """
+    schema = kind.model_json_schema()
+    classes = {one.__name__: one for one in (kind, *_below(Frozen))}
+    for name, inner in ((kind.__name__, schema), *schema.get("$defs", {}).items()):
+        own = [one for one in reversed(classes[name].__mro__) if issubclass(one, Frozen) and one is not Frozen]
+        told: dict[str, str] = {}
+        for one in own:
+            told |= dict.fromkeys(inspect.get_annotations(one), "") | _attribute_docs(one)
+        for key, described in inner["properties"].items():
+            described.update({"description": told[key]} if told.get(key) else {})
+    return schema
+
+
+def _below(kind: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    """Every class that is made from this one."""
+    for one in kind.__subclasses__():
+        yield one
+        yield from _below(one)
 
 
 def _sections(schema: Schema, title: str, used: str) -> list[str]:
@@ -260,11 +285,13 @@ def _function(function: Any, name: str, level: int) -> list[str]:
 
 
 def _signature(function: Any, name: str) -> str:
-    """As it would be written, one parameter a line where it does not fit on one."""
-    signature = inspect.signature(function)
-    shown = [parameter for parameter in signature.parameters.values() if parameter.name != "self"]
-    plain = signature.replace(parameters=shown)
-    line = re.sub(r"(?<=[\[( :|>])(?:\w+\.)+(?=[A-Z])", "", f"{name}{plain}")  # classes without their modules
+    """As its source has it, one parameter a line where it does not fit on one."""
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(function)))).body
+    assert isinstance(tree, ast.FunctionDef | ast.AsyncFunctionDef)
+    if tree.args.args and tree.args.args[0].arg == "self":
+        del tree.args.args[0]
+    returned = "" if tree.returns is None else f" -> {ast.unparse(tree.returns)}"
+    line = re.sub(r"'([A-Z]\w*)'", r"\1", f"{name}({ast.unparse(tree.args)}){returned}")  # names before their class
     return line if len(line) <= 100 else _lines(name, line)
 
 
@@ -300,16 +327,30 @@ def _class(kind: type, name: str, level: int = 2) -> list[str]:
 def _fields(kind: type) -> list[tuple[str, ...]]:
     if not dataclasses.is_dataclass(kind):
         return []
-    told = _attribute_docs(kind)
+    told, types = _attribute_docs(kind), _types(kind)
     return [
         (
             f"`{field.name}`",
-            _cell(f"`{field.type if isinstance(field.type, str) else inspect.formatannotation(field.type)}`"),
+            _cell(f"`{types[field.name]}`"),
             "required" if field.default is dataclasses.MISSING else f"`{field.default!r}`",
             _cell(told.get(field.name, "")),
         )
         for field in dataclasses.fields(kind)
     ]
+
+
+def _types(kind: type) -> dict[str, str]:
+    """The types of a class's fields, as the source has them."""
+    types: dict[str, str] = {}
+    for one in reversed([one for one in kind.__mro__ if dataclasses.is_dataclass(one)]):
+        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(one))).body
+        assert isinstance(tree, ast.ClassDef)
+        types |= {
+            field.target.id: ast.unparse(field.annotation).strip("'")
+            for field in tree.body
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        }
+    return types
 
 
 def _attribute_docs(kind: type) -> dict[str, str]:

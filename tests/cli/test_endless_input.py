@@ -16,7 +16,7 @@ from regard.config.data import FilterConfig
 from regard.data.lines import LONGEST_LINE
 from regard.data.passes import stages
 from regard.data.passes.stages import Clean, Cleaned
-from regard.data.raw_pairs import Chunk, CorpusFormat, Reading
+from regard.data.raw_pairs import CorpusFormat, LineSettings, RawChunk
 from regard.errors import UserError
 from regard.evaluate import aligned
 from regard.translate.parser import Parser
@@ -119,14 +119,14 @@ def test_blank_lines_are_no_work(
 @pytest.mark.parametrize("kind", ["parallel", "tsv", "json"])
 def test_blank_pairs_are_no_work(kind: CorpusFormat, monkeypatch: pytest.MonkeyPatch) -> None:
     files = ("a", "b") if kind == "parallel" else ("a",)
-    clean = Clean(Reading(files), "NFC", FilterConfig(), "")
-    assert clean(Chunk(kind, 1, 3, (b"\n \n",) * len(files))).dropped == Counter(empty=3)
+    clean = Clean(LineSettings(files), "NFC", FilterConfig(), "")
+    assert clean(RawChunk(kind, 1, 3, (b"\n \n",) * len(files))).dropped == Counter(empty=3)
 
     def parse_chunk(*_: object) -> NoReturn:
         raise AssertionError("they are parsed")
 
     monkeypatch.setattr(stages, "parse_chunk", parse_chunk)
-    found = clean(Chunk(kind, 1, 1_000_000, (b"\n" * 999_999,) * len(files)))
+    found = clean(RawChunk(kind, 1, 1_000_000, (b"\n" * 999_999,) * len(files)))
     assert found == Cleaned(0, b"", b"", b"", Counter(empty=1_000_000))
 
 

@@ -150,7 +150,8 @@ def test_a_reliability_diagram(run: Run, folder: Path, texts: Path) -> None:
     numbers = (0.0,) * 6
     level = Calibration(mean=numbers, scale=(1.0,) * 6, weights=numbers, bias=0.0, pairs=100, spearman=0.5)
     write_calibration(Path("own"), level)
-    code, out, _ = run(*"--model own --source test.en --reference test.de --reliability it.svg --json".split())
+    line = "--model own --source test.en --reference test.de --reliability it.svg"
+    code, out, _ = run(*line.split(), "--json")
     assert code == 0
     assert len(json.loads(out)["reliability"]["groups"]) == 10
     assert (texts / "it.svg").read_text(encoding="utf-8").startswith("<?xml")

@@ -42,7 +42,7 @@ def test_table1_measures_every_layer(run: Run, tmp_path: Path) -> None:
     assert (code, err) == (0, "")
     table = json.loads(out)
     assert {kind: layer["sequential"] for kind, layer in table.items()} == {
-        "self-attention": 1, "recurrent": 256, "convolutional": 1, "restricted": 1,
+        "self-attention": 1, "recurrent": 256, "convolutional": 1, "separable": 1, "restricted": 1,
     }  # fmt: skip
     for layer in table.values():
         assert layer["path_by_n"] == layer["path_by_formula"]

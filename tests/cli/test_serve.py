@@ -4,6 +4,8 @@ from pathlib import Path
 import pytest
 from tests.support.command import Run
 
+from regard.cli import serve
+from regard.saved import bundled
 from regard.serve.limits.keys import read_keys
 
 
@@ -23,7 +25,6 @@ def test_a_key_is_made(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ((), "--model is missing"),
         (("--new-key", "me"), "name it with --keys"),
         (("--model", "nowhere", "--port", "0"), "no such folder"),
         (("--model", "x", "--set", "charakters=1"), "unknown key 'charakters'; did you mean 'characters'?"),
@@ -37,6 +38,19 @@ def test_mistakes(run: Run, arguments: tuple[str, ...], sentence: str) -> None:
     code, _, err = run(*arguments)
     assert code == 2
     assert sentence in err
+
+
+def test_without_a_model_all_bundled_ones_are_served(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("REGARD_MODEL", raising=False)
+    served: list[list[str]] = []
+    monkeypatch.setattr(serve, "_listen", lambda host, port, models, *_: served.append(models))
+    assert run()[0] == 0
+    assert run("--model", "en-ko")[0] == 0
+    assert served == [list(bundled.translation_models()), ["en-ko"]]
+    assert served[0][0] == bundled.DEFAULT
+    monkeypatch.setattr(bundled, "FOLDER", tmp_path)
+    code, _, err = run()
+    assert (code, "--model is missing" in err) == (2, True)
 
 
 def test_what_is_absent_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

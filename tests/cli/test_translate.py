@@ -130,8 +130,8 @@ def test_other_options(run: Run, folder: Path) -> None:
         ("--model MODEL --beam 0", "the options: beam: "),
         ("--model MODEL --engine fast", "no engine is called 'fast'; "),
         ("--model MODEL --device nonsense", "'nonsense' is not a device"),
-        ("--model MODEL --top-k 3", "--temperature, --top-k, --top-p and --seed are for drawing"),
-        ("--model MODEL --seed 3", "--temperature, --top-k, --top-p and --seed are for drawing"),
+        ("--model MODEL --top-k 3", "--temperature, --top-k, --top-p and --seed are for sampling"),
+        ("--model MODEL --seed 3", "--temperature, --top-k, --top-p and --seed are for sampling"),
         ("--model MODEL --sample --temperature 0", "a temperature is between 1e-06 and 1e+06, not 0.0; "),
         ("--model MODEL --sample --temperature inf", "a temperature is between 1e-06 and 1e+06, not inf; "),
         ("--model MODEL --sample --temperature nan", "a temperature is between 1e-06 and 1e+06, not nan; "),
@@ -248,3 +248,30 @@ def test_without_a_model_the_bundled_one_is_taken(
     assert (code, out) == (2, b"") and err.startswith("regard: --model is missing; ")
     shutil.copytree(folder, tmp_path / bundled.DEFAULT)
     assert run("The man sees.")[:2] == run("--model", str(folder), "The man sees.")[:2]
+
+
+def test_without_a_model_the_languages_choose_a_bundled_one(
+    run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("REGARD_MODEL", raising=False)
+    monkeypatch.setattr(bundled, "FOLDER", tmp_path)
+    for name in ("en-de", "en-ko"):
+        shutil.copytree(folder, tmp_path / name)
+    description = tmp_path / "en-ko" / "config.json"
+    description.write_text(description.read_text(encoding="utf-8").replace('"de"', '"ko"'), encoding="utf-8")
+    assert run("--from", "en", "The man sees.")[0] == 0
+    code, _, err = run("--to", "ko", "The man sees.")
+    assert code == 2 and str(tmp_path / "en-ko") in err, "its manifest does not fit any more"
+
+
+def test_a_text_in_another_language_is_told_with_what_translates_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("REGARD_MODEL", raising=False)
+    monkeypatch.setattr(bundled, "translation_models", lambda: {"en-de": {"en", "de"}, "en-ko": {"en", "ko"}})
+    for text, remedy in (
+        ("Ich habe heute leider überhaupt keine Zeit.", "German; --from de translates it"),
+        ("파일을 열 수 없습니다.", "Korean; --model en-ko translates it"),
+        ("Сегодня у меня совсем нет времени.", "Russian; --force translates it"),
+    ):
+        code, out, err = run("--model", "en-de", text)
+        assert (code, out.decode()) == (0, f"{text}\n")
+        assert f"left as it is, since it is {remedy}: {text}" in err

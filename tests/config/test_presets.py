@@ -10,7 +10,7 @@ from regard.config.presets import paper_figures, preset, preset_names, read, set
 from regard.config.run import Config
 from regard.config.train import TrainConfig
 from regard.errors import UserError
-from regard.train.schedule import rate
+from regard.train.optimizer.schedule import rate
 
 
 def test_base_is_the_paper() -> None:

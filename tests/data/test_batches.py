@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.config.special_tokens import BOS, EOS, PAD
-from regard.data.batches import Batch, Batches, Plan, Position, TooLong, evaluation_batches
+from regard.data.batches import Batch, Batches, BatchPlan, Position, TooLong, evaluation_batches
 from regard.errors import UserError
 
 # The machine is shared, so no example has a deadline.
@@ -43,16 +43,16 @@ class Memory:
         return (np.arange(source) + 4 + index).astype(np.uint16), (np.arange(target) + 5 + index).astype(np.uint16)
 
 
-def epoch_of(batches: Batches, epoch: int) -> list[Plan]:
+def epoch_of(batches: Batches, epoch: int) -> list[BatchPlan]:
     plans = batches.plans(Position(epoch))
     return list(itertools.takewhile(lambda plan: plan.position.epoch == epoch, plans))
 
 
-def members(plan: Plan) -> list[tuple[int, int]]:
+def members(plan: BatchPlan) -> list[tuple[int, int]]:
     return list(zip(plan.corpus_B.tolist(), plan.index_B.tolist(), strict=True))
 
 
-def visits(plans: list[Plan]) -> Counter[tuple[int, int]]:
+def visits(plans: list[BatchPlan]) -> Counter[tuple[int, int]]:
     return Counter(pair for plan in plans for pair in members(plan))
 
 
@@ -64,7 +64,7 @@ def same(one: Batch, other: Batch) -> bool:
     )
 
 
-def padding(plans: list[Plan]) -> float:
+def padding(plans: list[BatchPlan]) -> float:
     """The share of PAD among all positions of the source and target tensors."""
     positions = sum(len(plan.index_B) * int(plan.source_B.max() + 1 + plan.target_B.max() + 2) for plan in plans)
     return 1 - sum(int(plan.source_B.sum() + plan.target_B.sum()) + 3 * len(plan.index_B) for plan in plans) / positions

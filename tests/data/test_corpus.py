@@ -19,7 +19,7 @@ from regard.config.data import CorpusConfig
 from regard.data import corpus, lines
 from regard.data import raw_pairs as parse
 from regard.data.corpus import Corpus, check_corpora, languages, pairs
-from regard.data.raw_pairs import Reading
+from regard.data.raw_pairs import LineSettings
 from regard.errors import UserError
 
 COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
@@ -45,7 +45,7 @@ HARD = [
 def read(*files: str | Path, skip: bool = False, **options: Any) -> tuple[list[tuple[str, str]], Counter[str]]:
     names = tuple(map(str, files))
     dropped: Counter[str] = Counter()
-    found = list(pairs(CorpusConfig(files=names), Reading(names, skip_invalid=skip, **options), dropped))
+    found = list(pairs(CorpusConfig(files=names), LineSettings(names, skip_invalid=skip, **options), dropped))
     return found, +dropped
 
 
@@ -265,7 +265,7 @@ def test_a_broken_archive_is_told_of(tmp_path: Path) -> None:
     path = tmp_path / "pairs.tsv.gz"
     path.write_bytes(gzip.compress(b"a\tb\n") + b"garbage")
     assert complaint(path).startswith(f"{path}: broken gzip data after line 1 (Not a gzipped file")
-    reading = Corpus(CorpusConfig(files=(str(path),)), Reading((str(path),), skip_invalid=True))
+    reading = Corpus(CorpusConfig(files=(str(path),)), LineSettings((str(path),), skip_invalid=True))
     (chunk,) = reading.chunks()
     assert chunk.blocks == (b"a\tb",)
     (warning,) = reading.warnings
@@ -340,7 +340,7 @@ def test_chunks_are_small_and_in_order(tmp_path: Path) -> None:
     count = 10 * corpus.CHUNK_LINES
     files = parallel(tmp_path, b"".join(b"%d\n" % n for n in range(count)), b"x" * 30 + b"\n" + b"y\n" * (count - 1))
     names = tuple(map(str, files))
-    reading = Corpus(CorpusConfig(files=names), Reading(names))
+    reading = Corpus(CorpusConfig(files=names), LineSettings(names))
     chunks = list(reading.chunks())
     assert len(chunks) > 1
     assert [chunk.first for chunk in chunks] == [

@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.data.test_prepare import content, run, sentences, texts, write
+from tests.data.preparing import content, run, sentences, texts, write
 
 from regard.config.data import CorpusConfig
 from regard.data.held_out import sentence_hash, share

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from regard.config.special_tokens import BOS, EOS, PAD
-from regard.data.batches import Batches, Position, Step
+from regard.data.batches import Batches, Position, StepBatches
 from regard.data.prepared import Prepared
 from regard.data.redraw import Redraw
 from regard.text.segmentation import Segmenter
@@ -18,7 +18,7 @@ def batches(data: Prepared, seed: int = 1, rate: float = 0.5) -> Batches:
     return Batches(data.train, batch_tokens=150, seed=seed, redraw=Redraw.of(data, seed, rate))
 
 
-def texts(data: Prepared, step: Step) -> list[tuple[str, str]]:
+def texts(data: Prepared, step: StepBatches) -> list[tuple[str, str]]:
     source, target = data.source_subwords, data.target_subwords
     assert isinstance(target, Subwords)
     return [

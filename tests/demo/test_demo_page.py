@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from regard.demo.dates import Example
+from regard.demo.dates import DateExample
 from regard.demo.demo_page import Findings, page
 from regard.demo.lesson import Answered, Drawn
 
@@ -16,7 +16,10 @@ VOID = {"meta", "br", "img", "input", "link"}
 
 @pytest.fixture
 def found() -> Findings:
-    right, wrong = Example("2025년 5월 3일", "2025-05-03", "Korean"), Example("3 May 2025", "2025-05-03", "English")
+    right, wrong = (
+        DateExample("2025년 5월 3일", "2025-05-03", "Korean"),
+        DateExample("3 May 2025", "2025-05-03", "English"),
+    )
     return Findings(
         trained=24_000, dates=0.995, formats=0.5, held_out=1000, by_language={"Korean": (1.0, 0.25)},
         examples=[Answered(right, "2025-05-03"), Answered(wrong, "2025-03-05")],
@@ -83,7 +86,7 @@ def test_the_policy_lets_the_style_pass(found: Findings) -> None:
 
 def test_any_text_is_shown_as_text(found: Findings) -> None:
     plain = Reader(page(found))
-    hostile = Answered(Example(HOSTILE, HOSTILE, "Korean"), HOSTILE + "!")
+    hostile = Answered(DateExample(HOSTILE, HOSTILE, "Korean"), HOSTILE + "!")
     picture = Drawn([HOSTILE, "일", "end"], ["0", HOSTILE], found.picture.weights_TS)
     changed = replace(
         found, examples=[hostile], picture=picture, pictured=HOSTILE, commands=[(HOSTILE, HOSTILE)],

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.demo.dates import LANGUAGES, Example, task
+from regard.demo.dates import LANGUAGES, DateExample, task
 from regard.demo.lesson import Answered, Drawn, by_language, exact_match, learn
 from regard.errors import UserError
 from regard.train.log import Silence
@@ -21,7 +21,7 @@ def test_a_folder_of_somebody_elses_is_left_alone(tmp_path: Path) -> None:
 
 def test_exact_match_is_the_share_that_is_right() -> None:
     answered = [
-        Answered(Example("", "2025-05-03", language), "2025-05-03" if language != "German" else "2025-05-04")
+        Answered(DateExample("", "2025-05-03", language), "2025-05-03" if language != "German" else "2025-05-04")
         for language in LANGUAGES
     ]
     assert exact_match(answered) == 5 / 6

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.documents.files import WORD, body, both, compressions, kept, members, texts, translated, word, zipped
-from tests.documents.translators import ALL, Translate, every, same, upper
+from tests.documents.translators import ALL, Translate, backwards, every, same, upper
 
 from regard.documents.segment import Translated
 from regard.errors import UserError
@@ -144,6 +144,25 @@ def test_text_boxes_notes_and_alternative_texts_inside_of_a_sentence() -> None:
     assert b"A NOTE" in members(found)["word/footnotes.xml"]
 
 
+PICTURES = "http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing"
+
+
+@pytest.mark.parametrize("picture", ["<w:object/>", f'<w:drawing><p:inline xmlns:p="{PICTURES}"/></w:drawing>'])
+def test_a_picture_in_the_line_has_its_spaces(picture: str) -> None:
+    content = word(f"<w:p>{runs(('', 'Let '))}<w:r>{picture}</w:r>{runs(('', ' be.'))}</w:p>")
+    found = body(translated(content, "a.docx", upper))
+    assert re.sub(r"</?w:[rt]\b[^>]*>|</?w:p>", "", found) == f"LET {picture} BE."
+
+
+def test_a_sentence_looks_like_the_words_outside_of_its_links() -> None:
+    """However long the link is: no space before it is underlined, and no word that left it is blue."""
+    link = f"<w:hyperlink>{runs(('<w:color/>', 'a very long name of a page'))}</w:hyperlink>"
+    content = word(f"<w:p>{runs(('', 'See '))}{link}{runs(('', ' now.'))}</w:p>")
+    for translate in (upper, backwards):
+        found = body(translated(content, "a.docx", translate))
+        assert found.count("<w:color/>") == 1 and re.search("<w:hyperlink><w:r[^>]*><w:rPr><w:color/>", found)
+
+
 def test_right_to_left() -> None:
     content = word(
         f"<w:p><w:pPr><w:keepNext/><w:spacing w:after='0'/></w:pPr>{runs(('<w:b/><w:lang/>', 'Words'))}</w:p>"
@@ -151,11 +170,25 @@ def test_right_to_left() -> None:
     )
     found = body(translated(content, "a.docx", upper, "he"))
     assert "<w:pPr><w:keepNext/><w:bidi/><w:spacing w:after='0'/></w:pPr>" in found
-    assert "<w:rPr><w:b/><w:rtl/><w:lang/></w:rPr>" in found
+    assert "<w:rPr><w:b/><w:bCs/><w:rtl/><w:lang/></w:rPr>" in found
     assert '<w:p><w:pPr><w:bidi/></w:pPr><w:r w:rsidR="00"><w:rPr><w:rtl/></w:rPr>' in found
     assert "bidi" not in body(translated(content, "a.docx", upper, "ko"))
     table = "<w:tbl><w:tblPr><w:tblStyle w:val='x'/><w:tblW/></w:tblPr></w:tbl>"
     assert "<w:tblStyle w:val='x'/><w:bidiVisual/><w:tblW/>" in body(translated(word(table), "a.docx", upper, "fa"))
+
+
+def test_formatting_of_scripts_from_the_right_has_names_of_its_own() -> None:
+    """Word shows Arabic and Hebrew in bold by w:bCs alone; what a file says of them stays."""
+    look = '<w:b w:val="1"/><w:i/><w:iCs w:val="0"/><w:color/><w:sz w:val="28"/>'
+    wanted = (
+        '<w:b w:val="1"/><w:bCs w:val="1"/><w:i/><w:iCs w:val="0"/><w:color/><w:sz w:val="28"/><w:szCs w:val="28"/>'
+    )
+    styles = f"<w:styles {WORD}><w:style><w:rPr>{look}</w:rPr></w:style></w:styles>"
+    content = word(f"<w:p>{runs((look, 'Words'))}</w:p>", styles=styles)
+    for target, found in (("ar", wanted), ("he", wanted), ("de", look)):
+        made = members(translated(content, "a.docx", upper, target))
+        assert f"<w:rPr>{found}" in made["word/document.xml"].decode()
+        assert f"<w:rPr>{found}</w:rPr>" in made["word/styles.xml"].decode()
 
 
 def test_korean_has_a_font() -> None:
@@ -201,6 +234,25 @@ def test_side_by_side() -> None:
         "Red apples", "RED APPLES", "42", "cell", "CELL", "LAST WORDS",
     ]  # fmt: skip
     ElementTree.fromstring(f"<x {WORD}>{found}</x>")
+
+
+def test_a_copy_beside_a_translation_does_not_count() -> None:
+    """Whether the number is a paragraph's own, its style's, or that of the style which this one is based on."""
+    number = "<w:numPr><w:numId w:val='3'/></w:numPr>"
+    styles = (
+        f"<w:styles {WORD}><w:style w:styleId='L'><w:pPr>{number}</w:pPr></w:style><w:style w:styleId='M'>"
+        "<w:basedOn w:val='L'/></w:style><w:style w:styleId='N'/></w:styles>"
+    )
+    given = ["<w:pStyle w:val='L'/><w:jc/>", "<w:pStyle w:val='M'/>", f"<w:pStyle w:val='N'/>{number}", number]
+    plain = ["<w:pStyle w:val='N'/><w:jc/>", "<w:jc/>"]
+    content = "".join(f"<w:p><w:pPr>{one}</w:pPr>{runs(('', 'Red apples'))}</w:p>" for one in given + plain)
+    found = body(translated(word(content, styles=styles), "a.docx", upper, bilingual=True))
+    properties = re.findall(r"<w:pPr>(.*?)</w:pPr>", found)  # of each source, and of its translation beside it
+    off = '<w:numPr><w:numId w:val="0"/></w:numPr>'
+    assert properties[::2] == [
+        f"<w:pStyle w:val='L'/>{off}<w:jc/>", f"<w:pStyle w:val='M'/>{off}", f"<w:pStyle w:val='N'/>{off}", off, *plain
+    ]  # fmt: skip
+    assert properties[1::2] == given + plain
 
 
 def test_a_document_of_another_program(made_docx: bytes) -> None:
@@ -251,7 +303,7 @@ INLINE = st.recursive(
 
 def skeleton(text: str) -> list[str]:
     """Every element in order, but for those that runs are made of."""
-    return re.findall(r"</?w:(?!(?:r|rPr|b|i|lang|t|proofErr|p|rtl|pPr|bidi)\b)[^>]*>", text)
+    return re.findall(r"</?w:(?!(?:r|rPr|b|bCs|i|iCs|lang|t|proofErr|p|rtl|pPr|bidi)\b)[^>]*>", text)
 
 
 @settings(max_examples=40, deadline=None)

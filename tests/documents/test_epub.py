@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.documents.files import compressions, members, texts, translated, zipped
-from tests.documents.samples.epub import CONTAINER, PAGE, book
+from tests.documents.samples.epub import BOOK, CONTAINER, PAGE, book
 from tests.documents.translators import ALL, Translate, every, upper
 
 from regard.errors import UserError
@@ -28,6 +28,14 @@ def test_languages_and_directions() -> None:
     assert page.count('dir="rtl"') == 1 and page.rstrip().endswith("</html>")
     assert '<img src="a.jpg" alt="A &amp; PICTURE"/>' in page and '<h1 id="x"/>' in page
     assert b"<dc:creator>Kim Writer</dc:creator>" in found["OPS/book.opf"]
+
+
+@pytest.mark.parametrize(("version", "turned"), [("2.0", 0), ("3.0", 1), ("3.2", 1)])
+def test_the_direction_of_pages_is_an_attribute_since_version_3(version: str, turned: int) -> None:
+    opf = BOOK.replace('version="3.0"', f'unique-identifier="i" version="{version}"')
+    found = members(translated(book(**{"OPS/book.opf": opf}), "a.epub", upper, "ar"))["OPS/book.opf"]
+    assert found.count(b"page-progression-direction") == turned
+    assert b"<dc:language>ar</dc:language>" in found
 
 
 @every

@@ -178,6 +178,12 @@ def test_a_heading_may_be_closed(heading: str, said: str) -> None:
     assert rebuilt(pieces(f"{heading}\n"), upper) == f"{heading.upper()}\n"
 
 
+def test_the_id_of_a_heading_stays() -> None:
+    assert rebuilt(pieces("# A garden {#garden .big}\n"), upper) == "# A GARDEN {#garden .big}\n"
+    assert rebuilt(pieces("## a *tree* {: #x }\n"), upper) == "## A *TREE* {: #x }\n"
+    assert texts(pieces("# a {name} b\n")) == ["a {name} b"]
+
+
 def test_breaks_part_texts() -> None:
     assert texts(pieces("| a | First line<br>second<br/><br />third |\n| - | - |\n")) == [
         "a",

@@ -137,11 +137,59 @@ def test_headers_of_pages_charts_and_styles() -> None:
     content = open_text("<text:p>Words</text:p>", **{"styles.xml": styles, "Object 1/content.xml": chart})
     assert sorted(texts(content, "a.odt")) == ["Sales", "The header", "Words"]
     arabic = members(translated(content, "a.odt", upper, "ar"))["styles.xml"].decode()
-    assert 'style:writing-mode="rl-tb" fo:text-align="start"' in arabic and 'style:language-complex="ar"' in arabic
+    assert 'style:writing-mode="rl-tb" fo:text-align="right"' in arabic and 'style:language-complex="ar"' in arabic
     korean = members(translated(content, "a.odt", upper, "ko"))["styles.xml"].decode()
     assert 'style:font-family-asian="Malgun Gothic"' in korean and 'style:language-asian="ko"' in korean
     german = members(translated(content, "a.odt", upper, "de"))["styles.xml"].decode()
     assert 'fo:language="de"' in german and 'fo:language="en"' not in german
+
+
+@pytest.mark.parametrize(
+    ("content", "wanted"),
+    [
+        (
+            'The <text:change text:change-id="a"/><text:change-start text:change-id="b"/>new<text:change-end/> tree',
+            'THE <text:change text:change-id="a"/><text:change-start text:change-id="b"/>NEW<text:change-end/> TREE',
+        ),
+        ('Let <draw:frame text:anchor-type="as-char"/> be', 'LET <draw:frame text:anchor-type="as-char"/> BE'),
+        ("Pick <text:drop-down>one</text:drop-down> now", "PICK <text:drop-down>one</text:drop-down> NOW"),
+    ],
+)
+def test_marks_stay_at_their_words(content: str, wanted: str) -> None:
+    given = open_text(f"<text:p>{content}</text:p>")
+    assert members(translated(given, "a.odt")) == members(given)
+    assert open_body(translated(given, "a.odt", upper)) == f"<text:p>{wanted}</text:p>"
+
+
+def test_hidden_sections_stay() -> None:
+    hidden = '<text:section text:display="none"><text:p>Not shown</text:p></text:section>'
+    content = open_text(f"{hidden}<text:section><text:p>Shown words</text:p></text:section>")
+    assert texts(content, "a.odt") == ["Shown words"] and kept(content, "a.odt") == {"hidden text": 1}
+    assert hidden in open_body(translated(content, "a.odt", upper))
+
+
+def test_alignment_and_formatting_from_the_right() -> None:
+    """LibreOffice takes start for left, so the edges are named; a cell's alignment in a sheet stays as it is."""
+    styles = (
+        f"<office:document-styles {ODF}><style:default-style style:family='paragraph'><style:paragraph-properties/>"
+        "</style:default-style><style:style style:name='A'><style:paragraph-properties fo:text-align='start'/>"
+        '<style:text-properties fo:font-weight="bold" fo:font-size="9pt" style:font-size-complex="8pt"/></style:style>'
+        '<style:style style:name="B"><style:paragraph-properties fo:text-align="end"/></style:style>'
+        '<style:style style:name="C"><style:paragraph-properties fo:text-align="center"/></style:style>'
+        "</office:document-styles>"
+    )
+    content = open_text("<text:p>Words</text:p>", **{"styles.xml": styles})
+    made = {
+        name: members(translated(content, name, upper, target))["styles.xml"].decode()
+        for name, target in (("a.odt", "he"), ("b.odt", "ko"), ("c.odt", "de"), ("a.ods", "he"))
+    }
+    aligned = {name: re.findall(r"""fo:text-align=.(\w+)""", text) for name, text in made.items()}
+    assert aligned["a.odt"] == ["right", "right", "left", "center"]
+    assert aligned["a.ods"] == aligned["b.odt"] == aligned["c.odt"] == ["start", "end", "center"]
+    bold = '<style:text-properties fo:font-weight="bold" fo:font-size="9pt" style:font-size-complex="8pt"'
+    assert f'{bold} style:font-weight-complex="bold"/>' in made["a.odt"]
+    assert f'{bold} style:font-weight-asian="bold" style:font-size-asian="9pt"/>' in made["b.odt"]
+    assert f"{bold}/>" in made["c.odt"]
 
 
 def test_signed_and_encrypted_documents_are_refused() -> None:

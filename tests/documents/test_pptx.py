@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.documents.files import compressions, kept, members, texts, translated
-from tests.documents.samples.pptx import slide
+from tests.documents.files import TYPES, compressions, kept, members, texts, translated, zipped
+from tests.documents.samples.pptx import DRAWING, SLIDES, slide
 from tests.documents.translators import ALL, Translate, every, upper
 
 from regard.documents.segment import Translated
@@ -69,7 +69,7 @@ def test_a_run_has_one_text_and_fields_breaks_and_ends_stay() -> None:
         '<p:cNvPr id="1" name="Name" descr="A PICTURE"/>'
     )
     turned = inside(translated(content, "a.pptx", upper, "ar"))
-    assert '<a:pPr lvl="1" algn="r" rtl="1"/>' in turned and 'lang="ar"' in turned
+    assert '<a:pPr lvl="1" rtl="1"/>' in turned and 'lang="ar"' in turned
 
 
 def test_hidden_slides_stay_with_their_notes(made_pptx: bytes) -> None:
@@ -102,6 +102,37 @@ RUN = st.builds(
 )
 STAY = ["<a:br/>", "<a:fld><a:t>x y</a:t></a:fld>", "<!-- x -->"]
 INLINE = st.lists(st.one_of(RUN, st.sampled_from(STAY)), max_size=6)
+
+
+def test_masters_align_at_the_right_and_what_is_centred_stays() -> None:
+    """A paragraph without an alignment has its master's: a title stays in the middle, a list goes to the right edge."""
+    kinds = {"presentation": "presentation.main", "slideMaster1": "slideMaster", "slide1": "slide"}
+    types = "".join(
+        f'<Override PartName="/ppt/{name}.xml" ContentType="application/vnd.openxmlformats-officedocument.'
+        f'presentationml.{kind}+xml"/>'
+        for name, kind in kinds.items()
+    )
+    space = f'xmlns:p="{SLIDES}" {DRAWING}'
+    content = {
+        "[Content_Types].xml": TYPES.format(types),
+        "ppt/presentation.xml": f'<p:presentation {space}><p:defaultTextStyle><a:lvl1pPr marL="0" algn="l"/>'
+        "</p:defaultTextStyle></p:presentation>",
+        "ppt/slideMaster1.xml": f"<p:sldMaster {space}><a:lstStyle><a:lvl1pPr/><a:lvl2pPr algn='l'/></a:lstStyle>"
+        '<p:txStyles><p:titleStyle><a:lvl1pPr algn="ctr"/></p:titleStyle><p:bodyStyle><a:lvl1pPr marL="0">'
+        "</a:lvl1pPr></p:bodyStyle></p:txStyles></p:sldMaster>",
+        "ppt/slide1.xml": f"<p:sld {space}><a:tbl><a:tblPr firstRow='1'/></a:tbl><a:p><a:r><a:t>Words</a:t></a:r></a:p>"
+        '<a:p><a:pPr algn="l"/><a:r><a:t>More</a:t></a:r></a:p></p:sld>',
+    }
+    found = members(translated(zipped(content), "a.pptx", upper, "fa"))
+    assert b'<a:lvl1pPr marL="0" algn="r"/>' in found["ppt/presentation.xml"]
+    master = found["ppt/slideMaster1.xml"].decode()
+    assert '<a:lstStyle><a:lvl1pPr/><a:lvl2pPr algn="r"/></a:lstStyle>' in master, "a placeholder's own styles inherit"
+    assert '<a:lvl1pPr algn="ctr"/>' in master and '<a:lvl1pPr marL="0" algn="r"></a:lvl1pPr>' in master
+    page = found["ppt/slide1.xml"].decode()
+    assert "<a:tblPr firstRow='1' rtl=\"1\"/>" in page
+    assert '<a:p><a:pPr rtl="1"/>' in page and '<a:p><a:pPr algn="r" rtl="1"/>' in page
+    same = members(translated(zipped(content), "a.pptx", upper, "ko"))
+    assert same["ppt/slideMaster1.xml"] == content["ppt/slideMaster1.xml"].encode()
 
 
 @settings(max_examples=40, deadline=None)

@@ -1,6 +1,8 @@
 """Documents that other people and programs made: every one under $REGARD_DOCUMENTS, such as those of Debian's packages.
 
-Skipped without such a folder. Books are also given to EPUBCheck, where it is installed.
+Skipped without such a folder. Books are also given to EPUBCheck, where it is installed. On Debian,
+`apt-file search -x '\\.(docx|pptx|xlsx|odt|odp|ods|epub)$'` names the packages, `apt-get download` gets them, and
+`dpkg-deb -x` unpacks them into a folder; of some 560 files there, 390 differ.
 """
 
 import json
@@ -8,6 +10,7 @@ import os
 import re
 import shutil
 import subprocess
+from hashlib import sha256
 from pathlib import Path
 from xml.parsers import expat
 
@@ -19,9 +22,17 @@ from regard.errors import UserError
 
 FOLDER = os.environ.get("REGARD_DOCUMENTS", "")
 ENDINGS = {".docx", ".pptx", ".xlsx", ".odt", ".odp", ".ods", ".epub"}
-FILES = sorted(path for path in Path(FOLDER).rglob("*") if path.suffix.lower() in ENDINGS) if FOLDER else []
 JAVA, EPUBCHECK = shutil.which("java"), shutil.which("epubcheck")
 XML = re.compile(rb"\s*(?:\xef\xbb\xbf)?<")
+
+
+def different(folder: Path) -> list[Path]:
+    """The documents in a folder, each once; packages carry many copies."""
+    paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in ENDINGS and path.is_file())
+    return list({sha256(path.read_bytes()).digest(): path for path in paths}.values())
+
+
+FILES = different(Path(FOLDER)) if FOLDER else []
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not FILES, reason="REGARD_DOCUMENTS names no folder of documents")]
 
 

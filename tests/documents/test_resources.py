@@ -104,6 +104,28 @@ def test_properties_are_written_so_that_old_programs_and_new_read_them() -> None
     assert translated("a=Bäume\n".encode("latin-1"), "a.properties", upper) == b"a=B\\u00c4UME\n"
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "wanted"),
+    [
+        ("a.json", r"Hello,\r\nyou", r"HELLO,\r\nYOU"),
+        ("a.json", r"\tred\tapples\u0020", r"\tRED\tAPPLES\u0020"),
+        ("a.json", "%d%% of {a}{b}", "%d%% OF {a}{b}"),
+        ("a.properties", "one,\\\n  two,\\\n", "ONE,TWO,\\\n"),
+        ("a.properties", r"one\ttwo\ ", r"ONE\tTWO\ "),
+        ("strings.xml", '"It\'s  here "', '"IT\\\'S HERE "'),
+        ("strings.xml", 'Say "it" now', "SAY IT NOW"),
+        ("strings.xml", "Words that\n        go on", "WORDS THAT GO ON"),
+        ("strings.xml", '"A <b>big</b> tree"', "A <b>BIG</b> TREE"),
+        ("strings.xml", '"<b>big</b>"', '"<b>BIG</b>"'),
+    ],
+)
+def test_what_is_around_a_text_stays(name: str, value: str, wanted: str) -> None:
+    frame = {"a.json": '{"k": "…"}', "a.properties": "k=…", "strings.xml": "<resources><string>…</string></resources>"}
+    content = frame[name].replace("…", value).encode()
+    assert translated(content, name) == content
+    assert translated(content, name, upper).decode() == content.decode().replace(value, wanted)
+
+
 def test_escapes_are_written_again() -> None:
     assert b'"You have %d' not in translated(STRINGS.encode(), "a.strings", upper)
     assert rb'"YOU HAVE %d \"NEW\" MESSAGES\n%@"' in translated(STRINGS.encode(), "a.strings", upper)

@@ -41,6 +41,17 @@ def test_xliff_2() -> None:
     assert sources(found) == sources(NEW)
 
 
+@pytest.mark.parametrize("version", ["1.2", "2.0"])
+def test_a_target_keeps_space_as_its_source_does(version: str) -> None:
+    unit = '<source xml:space="preserve">Two  words</source>'
+    inside = (
+        f'<trans-unit id="1">{unit}</trans-unit>' if version == "1.2" else f"<unit><segment>{unit}</segment></unit>"
+    )
+    space = f"urn:oasis:names:tc:xliff:document:{version}"
+    found = translated(f'<xliff version="{version}" xmlns="{space}"><file>{inside}</file></xliff>'.encode(), "a.xlf")
+    assert re.search(r"""<target[^>]* xml:space="preserve">Two  words</target>""", found.decode())
+
+
 def test_memory() -> None:
     assert texts(MEMORY.encode(), "a.tmx", "de", "en") == ["Hello brave world"]
     found = translated(MEMORY.encode(), "a.tmx", upper, "de", "en").decode()

@@ -12,7 +12,7 @@ from tests.support.waiting import until
 
 from regard.errors import Failed, UserError
 from regard.memory.exchange import import_file, tmx, tsv
-from regard.memory.pair import LONGEST_TEXT, Pair
+from regard.memory.pair import LONGEST_TEXT, Pair, is_time
 from regard.memory.store import Memory
 
 TEXTS = ["고양이가 밥을 먹는다.", "שלום 👩\u200d👧", "cafe\u0301 au lait", "<b> & \"quoted\" 'text'", "two\nlines"]
@@ -129,11 +129,30 @@ def test_bad_files_are_told(memory: Memory, tmp_path: Path, name: str, content: 
         Pair("en", "de", "x\0", "y"),
         Pair("en", "de", "x", "\ud800"),
         Pair("en", "de", "x", "y", author="z" * 101),
+        Pair("en", "de", "x", "y", author="\udcff"),
+        Pair("en", "de", "x", "y", origin="\0"),
+        Pair("en", "de", "x", "y", time="2026-13-01T00:00:00Z"),
+        Pair("en", "de", "x", "y", time="yesterday"),
     ],
 )
 def test_what_no_memory_holds_is_refused(memory: Memory, pair: Pair) -> None:
     with pytest.raises(UserError):
         memory.add(pair)
+
+
+def test_a_number_beyond_sqlite_s_is_that_of_no_pair(memory: Memory) -> None:
+    memory.add(Pair("en", "de", "a", "b"))
+    assert memory.get([2**63, 1, 10**30])[0].source == "a"
+    assert memory.remove([10**30]) == 0
+    assert list(memory.entries(after=10**30)) == []
+
+
+def test_a_date_that_is_none_is_left_out(memory: Memory, tmp_path: Path) -> None:
+    file = tmp_path / "old.tmx"
+    variants = "".join(f'<tuv xml:lang="{code}"><seg>고양이 {code}</seg></tuv>' for code in ("en", "de"))
+    file.write_text(f'<tmx><header srclang="en"/><tu creationdate="20261399T999999Z">{variants}</tu></tmx>', "utf-8")
+    assert import_file(memory, file) == (1, 1)
+    assert is_time(next(memory.entries()).time), "the time of the import"
 
 
 def test_other_files_are_told(tmp_path: Path) -> None:

@@ -59,6 +59,8 @@ def test_operations_of_the_other_models_equal_torchs_count(name: str) -> None:
 @pytest.mark.parametrize(
     "settings",
     [
+        {"blocks": 4, "encoder_layers": 2, "decoder_layers": 3},
+        {"blocks": 3, "blocks_tuned": True, "encoder_layers": 2, "decoder_layers": 3},
         {"architecture": "mask-predict", "max_length": 50},
         {"architecture": "decoder-only", "decoder_layers": 3},
         {"architecture": "encoder-only", "encoder_layers": 3, "learns": "labels"},

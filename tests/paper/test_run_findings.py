@@ -1,4 +1,4 @@
-"""The driver of the experiments: the gate, what is known already, and the order of the runs."""
+"""The drivers of the experiments: the gate, what is known already, what is kept, and the order of the runs."""
 
 import argparse
 import gzip
@@ -13,17 +13,27 @@ import pytest
 
 from regard.code_version import MEASURING, code_version
 
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
-@pytest.fixture(scope="module")
-def driver() -> ModuleType:
-    path = Path(__file__).parents[2] / "experiments" / "run_findings.py"
-    spec = importlib.util.spec_from_file_location("run_findings", path)
+
+def loaded(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, EXPERIMENTS / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     before = list(sys.path)
     spec.loader.exec_module(module)
     sys.path[:] = before
     return module
+
+
+@pytest.fixture(scope="module")
+def driver() -> ModuleType:
+    return loaded("run_findings")
+
+
+@pytest.fixture(scope="module")
+def workers() -> ModuleType:
+    return loaded("workers")
 
 
 def queue(driver: ModuleType, folder: Path) -> Any:
@@ -44,7 +54,9 @@ def test_gate_wants_the_loss_to_have_turned_up(
     assert found["turned_up"] is up and found["lowest"] == (200, 2.0) and found["last"][1] == losses[-1]
 
 
-def test_kept_figures_of_this_code_are_put_back_and_not_run_again(driver: ModuleType, tmp_path: Path) -> None:
+def test_kept_figures_of_this_code_are_put_back_and_not_run_again(
+    driver: ModuleType, workers: ModuleType, tmp_path: Path
+) -> None:
     kept = tmp_path / "results" / "table3" / "A-1-seed2.json"
     kept.parent.mkdir(parents=True)
     kept.write_text(json.dumps({"code": code_version(MEASURING)}), encoding="utf-8")
@@ -54,15 +66,17 @@ def test_kept_figures_of_this_code_are_put_back_and_not_run_again(driver: Module
     assert (tmp_path / "runs" / "table3" / "A-1-seed2" / "figures.json").read_bytes() == kept.read_bytes()
     assert not (tmp_path / "results" / "costs.jsonl").exists()
     kept.write_text(json.dumps({"code": "0.1.0+0123456789ab"}), encoding="utf-8")
-    assert not driver.known(kept) and not driver.known(tmp_path / "none.json")
+    assert not workers.known(kept) and not workers.known(tmp_path / "none.json")
 
 
-def test_texts_are_written_once_as_they_are_and_in_lower_case(driver: ModuleType, tmp_path: Path) -> None:
-    for name in driver.FILES:
+def test_texts_are_written_once_as_they_are_and_in_lower_case(
+    driver: ModuleType, workers: ModuleType, tmp_path: Path
+) -> None:
+    for name in workers.FILES:
         for language, text in (("en", "A Dog\n"), ("de", "Ein Hund, 개\n")):
             (tmp_path / f"{name}.{language}.gz").write_bytes(gzip.compress(text.encode()))
     one = queue(driver, tmp_path)
-    driver.texts(one.given)
+    workers.texts(one.given)
     written = tmp_path / "runs" / "text"
     assert (written / "raw" / "val.de").read_text(encoding="utf-8") == "Ein Hund, 개\n"
     assert (written / "lower" / "val.de").read_text(encoding="utf-8") == "ein hund, 개\n"

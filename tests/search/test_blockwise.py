@@ -44,8 +44,8 @@ class Knowing(BlockwiseTransformer):
         self.read = tokens_BT[0].tolist()
         return super().decoded(tokens_BT, state)
 
-    def proposed(self, features_BD: Tensor, next_B: Tensor) -> Tensor:
-        del features_BD
+    def proposed(self, features_BD: Tensor, next_B: Tensor, state: Any) -> Tensor:
+        del features_BD, state
         accepted = 1
         while accepted < len(self.read) and self.text[self.begin + accepted - 1] == self.read[accepted]:
             accepted += 1

@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -172,3 +173,16 @@ def gated(running: Running, model: str) -> Iterator[Gated]:
     finally:
         gate.gate.set()
         translator.engine = gate.engine
+
+
+def raw(served: Running, head: str, body: bytes = b"") -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", served.port), timeout=60)
+    connection.sendall(head.replace("\n", "\r\n").encode() + b"\r\n" + body)
+    return connection
+
+
+def status(connection: socket.socket) -> int:
+    with connection, connection.makefile("rb") as answer:
+        line = answer.readline()
+        assert line, "closed without an answer"
+        return int(line.split()[1])

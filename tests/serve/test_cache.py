@@ -1,25 +1,13 @@
+from tests.serve.echo import REQUEST, Echo
+
 from regard.config.decode import DecodeConfig
-from regard.engines.engine import Progress, Request, quiet
-from regard.search.hypothesis import Hypothesis
-from regard.serve.cache import Cache, CachingEngine
+from regard.engines.engine import Request
+from regard.serve.cache import CachingEngine, HypothesisCache
 from regard.serve.metrics import Metrics
-
-REQUEST = Request(DecodeConfig())
-
-
-class Echo:
-    """An engine that says what it read."""
-
-    def __init__(self) -> None:
-        self.read: list[list[int]] = []
-
-    def search(self, sources, request: Request, progress: Progress = quiet) -> list[list[Hypothesis]]:  # type: ignore[no-untyped-def]
-        self.read += [list(source) for source in sources]
-        return [[Hypothesis(tuple(source), 0.0, 0.0, ())] for source in sources]
 
 
 def test_only_what_is_new_is_searched() -> None:
-    engine, cache = Echo(), Cache(1 << 20)
+    engine, cache = Echo(), HypothesisCache(1 << 20)
     remembering = CachingEngine(engine, cache, 1, Metrics())
     assert [one[0].tokens for one in remembering.search([[5], [6], [5]], REQUEST)] == [(5,), (6,), (5,)]
     assert [one[0].tokens for one in remembering.search([[7], [6]], REQUEST)] == [(7,), (6,)]
@@ -30,7 +18,7 @@ def test_only_what_is_new_is_searched() -> None:
 
 
 def test_memory_is_bounded() -> None:
-    engine, cache = Echo(), Cache(10_000)
+    engine, cache = Echo(), HypothesisCache(10_000)
     remembering = CachingEngine(engine, cache, 1, Metrics())
     for token in range(100):
         remembering.search([[token], [0]], REQUEST)
@@ -40,6 +28,6 @@ def test_memory_is_bounded() -> None:
     assert (engine.read.count([1]), engine.read.count([99])) == (2, 1)
     remembering.search([list(range(1000))], REQUEST)
     assert cache.bytes <= 10_000
-    nothing = Cache(0)
+    nothing = HypothesisCache(0)
     CachingEngine(engine, nothing, 1, Metrics()).search([[1]], REQUEST)
     assert nothing.bytes == 0

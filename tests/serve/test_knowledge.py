@@ -38,6 +38,9 @@ def client(taught: Running) -> Iterator[deepl.DeepLClient]:
 
 def test_deepl_glossaries(client: deepl.DeepLClient) -> None:
     assert ("en", "de") in [(pair.source_lang, pair.target_lang) for pair in client.get_glossary_languages()]
+    marked = client.create_glossary_from_csv("of a file", "en", "de", "\ufeffwoman,Weib\n")
+    assert client.get_glossary_entries(marked) == {"woman": "Weib"}, "without the file's byte order mark"
+    client.delete_glossary(marked)
     made = client.create_glossary("mine", "en", "de", {"woman": "Weib", "사과": "Apfel"})
     assert (made.ready, made.entry_count, made.source_lang, made.target_lang) == (True, 2, "EN", "DE")
     assert client.get_glossary_entries(made) == {"woman": "Weib", "사과": "Apfel"}
@@ -95,6 +98,7 @@ def test_deepl_multilingual_glossaries(client: deepl.DeepLClient) -> None:
         ({"name": "x", "entries": "a\tb", "target_lang": "fr"}, "language pair"),
         ({"name": "x", "entries": "a\tb", "shared": True}, "'shared' not supported"),
         ({"name": "x" * 2000, "entries": "a\tb"}, "'name'"),
+        ({"name": "x", "entries": "a\tb\0"}, "characters that no text has"),
     ],
 )
 def test_bad_glossaries_are_told(taught: Running, fields: dict[str, Any], said: str) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from tests.serve.running import MULTIPART, Running, multipart, running
+from tests.serve.running import MULTIPART, Running, multipart, raw, running, status
 from tests.support.waiting import until
 
 from regard.serve import middleware
@@ -17,19 +17,6 @@ from regard.serve.limits.rates import Rates
 
 ASKED = {"q": "The man.", "source": "en", "target": "de"}
 SPACE = b" " * (128 << 10)
-
-
-def raw(served: Running, head: str, body: bytes = b"") -> socket.socket:
-    connection = socket.create_connection(("127.0.0.1", served.port), timeout=60)
-    connection.sendall(head.replace("\n", "\r\n").encode() + b"\r\n" + body)
-    return connection
-
-
-def status(connection: socket.socket) -> int:
-    with connection, connection.makefile("rb") as answer:
-        line = answer.readline()
-        assert line, "closed without an answer"
-        return int(line.split()[1])
 
 
 @pytest.mark.parametrize("path", ["/translate", "/v2/translate", "/detect", "/languages", "/nothing"])

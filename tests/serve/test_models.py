@@ -1,3 +1,4 @@
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,21 @@ def test_codes() -> None:
 
     assert all(re.match(pattern(codes), given) for given in spelt)
     assert (name("ko"), name("PT-br"), name("tlh")) == ("Korean", "Portuguese", "tlh")
+
+
+def test_the_words_that_a_model_knows_are_found_once_for_all_requests(
+    folders: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, found = [], vars(Subwords)["word_ranks"].func
+
+    def counted(subwords: Subwords) -> dict[str, int]:
+        made.append(subwords)
+        return found(subwords)
+
+    counting = cached_property(counted)
+    counting.__set_name__(Subwords, "word_ranks")
+    monkeypatch.setattr(Subwords, "word_ranks", counting)
+    with running(folders["en-de"]) as server:
+        for text in ("The man reads.", "The woman reads."):
+            assert server.post("/translate", {"q": text, "source": "en", "target": "de"}).status == 200
+    assert len(made) == 1

@@ -1,6 +1,7 @@
 """Steps of training, alone and with two processes."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -8,15 +9,17 @@ from pathlib import Path
 import torch
 
 from regard.config.run import Config
-from regard.data.batches import Batches, Step
+from regard.data.batches import Batches, StepBatches
 from regard.data.prepared import Prepared
 from regard.train.distributed import World
-from regard.train.log import records
+from regard.train.log import Silence, records
+from regard.train.run import settle
+from regard.train.step import Update
 
 ALONE = World(0, 1, torch.device("cpu"))
 
 
-def steps(config: Config, data: Prepared, count: int, group: int = 1) -> list[Step]:
+def steps(config: Config, data: Prepared, count: int, group: int = 1) -> list[StepBatches]:
     batches = Batches(data.train, batch_tokens=config.train.batch_tokens, seed=1)
     return [step for step, _ in zip(batches.steps(group=group), range(count), strict=False)]
 
@@ -48,3 +51,29 @@ def with_train(config: Config, **values: object) -> Config:
 
 def losses(run: Path) -> list[float]:
     return [record["loss"] for record in records(run / "log.jsonl") if record["event"] in ("train", "validation")]
+
+
+class Watcher(Silence):
+    """Remembers what it is told, and can send a signal at a step."""
+
+    def __init__(self, stop_at: int = 0, number: int = signal.SIGTERM) -> None:
+        self.stop_at, self.number = stop_at, number
+        self.warnings: list[str] = []
+
+    def step(self, number: int, update: Update) -> None:
+        if number == self.stop_at:
+            signal.raise_signal(self.number)
+
+    def warn(self, sentence: str) -> None:
+        self.warnings.append(sentence)
+
+
+def still(config: Config, data: Prepared, **train: object) -> Config:
+    """Without dropout, so that a plain second implementation can follow."""
+    config = settle(config, data)
+    return config.model_copy(
+        update={
+            "model": config.model.model_copy(update={"dropout": 0.0}),
+            "train": config.train.model_copy(update=train),
+        }
+    )

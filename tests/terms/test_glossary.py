@@ -39,6 +39,7 @@ def sources(glossary: Glossary, text: str) -> list[str]:
         ("שלום לכם", ["שלום"]),
         ("黒猫です", ["猫"]),
         ("I see 👩‍👧!", ["👩‍👧"]),
+        ("I see 👩‍👧‍👦!", []),
         ("", []),
     ],
 )
@@ -59,6 +60,18 @@ def test_a_star_matches_every_word_that_begins_so() -> None:
     assert sources(glossary, "a * b") == ["*"]
 
 
+def test_apostrophes_are_the_same_however_they_are_written() -> None:
+    glossary = Glossary.of({"don't": "x", "l\u2019eau": "y"})
+    assert sources(glossary, "I don\u2019t; de l'eau") == ["don't", "l\u2019eau"]
+
+
+@pytest.mark.parametrize("text", ["a\0b", "a\ud800"])
+def test_characters_that_no_text_has_are_rejected(text: str) -> None:
+    for pair in ((text, "b"), ("b", text)):
+        with pytest.raises(UserError, match="characters that no text has"):
+            Glossary.of([pair])
+
+
 def test_terms_with_the_same_source_are_alternatives() -> None:
     (term,) = Glossary.of([("dog", "Hund"), ("dog", "Hündin"), ("dog", "Hund")]).terms
     assert term.targets == ("Hund", "Hündin")
@@ -76,6 +89,20 @@ def test_terms_with_the_same_source_are_alternatives() -> None:
         ("고양이", "고양이가 잔다", True),
         ("猫", "黒猫です", True),
         ("Kneipe", "die kneipe", True),
+        ("roter Hund", "roter-Hund", False),
+        ("roter Hund", "roter", False),
+        ("Hund", "Seehund und Hund", True),
+        ("개", "개가 잔다", True),
+        ("개", "개발한다", False),
+        ("고양이", "고양이들에게는", True),
+        ("고양이", "고양이과학", False),
+        ("l'eau", "L\u2019eau", True),
+        ("कल", "कला", False),
+        ("कला", "कला है", True),
+        ("👩", "👩\u200d👧", False),
+        ("👍", "👍🏽", False),
+        ("שלום", "אמר שלום.", True),
+        ("cafe\u0301", "Cafés", True),
     ],
 )
 def test_a_target_occurs_as_a_word_with_a_short_ending(target: str, text: str, wanted: bool) -> None:

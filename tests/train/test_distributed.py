@@ -10,7 +10,7 @@ from torch import nn
 
 from regard.config.run import Config
 from regard.config.train import TrainConfig
-from regard.data.batches import Step
+from regard.data.batches import StepBatches
 from regard.data.prepared import Prepared
 from regard.errors import Failed, UserError
 from regard.train import checkpoint
@@ -18,8 +18,9 @@ from regard.train.distributed import World, gathered, join
 from regard.train.interrupt import StopRequest
 from regard.train.log import Silence, records
 from regard.train.loop import _Run, train
+from regard.train.objective.loss import Objective
 from regard.train.run import settle
-from regard.train.step import Objective, Trainer
+from regard.train.step import Trainer
 
 
 @pytest.fixture
@@ -98,9 +99,11 @@ def test_two_processes_equal_one_that_computes_by_parts(
 
     The last batch of an epoch has but few pairs, which FSDP must not be stopped by.
     """
-    monkeypatch.setattr("regard.train.step.PART", fifty.train.batch_tokens // 3)
+    monkeypatch.setattr("regard.train.micro_batches.PART", fifty.train.batch_tokens // 3)
     train(with_train(fifty, accumulate=2), data, tmp_path / "alone")
-    code = f"import regard.train.step\nregard.train.step.PART = {fifty.train.batch_tokens // 3}\n" + CODE
+    code = (
+        f"import regard.train.micro_batches\nregard.train.micro_batches.PART = {fifty.train.batch_tokens // 3}\n" + CODE
+    )
     done = torchrun(with_train(fifty, sharding=sharding), digits, tmp_path / "two", code=code)
     assert done.returncode == 0, done.stderr
     assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "alone"), abs=1e-4)
@@ -192,7 +195,7 @@ def test_a_skipped_step_is_logged_with_the_pairs_of_all_processes(
     assert done.returncode == 0, done.stderr
     plain = Trainer._gradients
 
-    def broken(self: Trainer, step: Step, number: int) -> tuple[float, float, float]:
+    def broken(self: Trainer, step: StepBatches, number: int) -> tuple[float, float, float]:
         loss, nll, reward = plain(self, step, number)
         return (float("nan"), nll, reward) if number == 2 else (loss, nll, reward)
 

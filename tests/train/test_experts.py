@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.train.test_loop import Watcher
-from tests.train.test_step import ALONE, steps
+from tests.support.training import ALONE, Watcher, steps
 
 from regard.config.model import model_config
 from regard.config.run import Config
@@ -15,9 +14,9 @@ from regard.data.prepared import Prepared
 from regard.errors import Interrupted
 from regard.model.kernels.dropout import drop_by
 from regard.train.loop import train
-from regard.train.objective.loss import smoothed_cross_entropy
+from regard.train.objective.loss import Objective, smoothed_cross_entropy
 from regard.train.run import settle
-from regard.train.step import Objective, Trainer
+from regard.train.step import Trainer
 
 EXPERTS = {"experts": 4, "active_experts": 2, "d_ff": 8, "d_model": 16, "decoder_layers": 1}
 KINDS: list[dict[str, Any]] = [

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
+from tests.support.training import Watcher
 
 from regard.config.presets import read
 from regard.config.run import Config
@@ -29,21 +30,6 @@ from regard.train.log import Record, Silence, read_history, records
 from regard.train.loop import train
 from regard.train.run import RUN, begin, record, run_writer, settle
 from regard.train.step import Trainer, Update
-
-
-class Watcher(Silence):
-    """Remembers what it is told, and can send a signal at a step."""
-
-    def __init__(self, stop_at: int = 0, number: int = signal.SIGTERM) -> None:
-        self.stop_at, self.number = stop_at, number
-        self.warnings: list[str] = []
-
-    def step(self, number: int, update: Update) -> None:
-        if number == self.stop_at:
-            signal.raise_signal(self.number)
-
-    def warn(self, sentence: str) -> None:
-        self.warnings.append(sentence)
 
 
 def changed(config: Config, **values: Any) -> Config:

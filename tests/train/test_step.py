@@ -14,33 +14,25 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.support.training import ALONE, steps
+from tests.support.training import ALONE, steps, still
 
 from regard.config.presets import preset
 from regard.config.run import Config
 from regard.config.special_tokens import PAD
-from regard.data.batches import Batch, Step
+from regard.data.batches import Batch, StepBatches
 from regard.data.prepared import Prepared
 from regard.errors import UserError
 from regard.model.build import build
 from regard.model.kernels.dropout import keep_scale
 from regard.train.distributed import World
+from regard.train.micro_batches import MicroBatch, micro_batches
+from regard.train.objective.loss import Objective
 from regard.train.run import settle
-from regard.train.step import Objective, Trainer, Update, _Part, knows_bf16
+from regard.train.step import Trainer, Update, knows_bf16
 from regard.train.threads import TwoThreads
 
 CPU = Path("/proc/cpuinfo")
-
-
-def still(config: Config, data: Prepared, **train: object) -> Config:
-    """Without dropout, so that a plain second implementation can follow."""
-    config = settle(config, data)
-    return config.model_copy(
-        update={
-            "model": config.model.model_copy(update={"dropout": 0.0}),
-            "train": config.train.model_copy(update=train),
-        }
-    )
+STEP_PARTS = "regard.train.step.micro_batches"
 
 
 @pytest.fixture
@@ -126,7 +118,7 @@ def test_a_moving_average_begins_with_the_weights_that_are_fine_tuned(config: Co
     config = still(config, data, moving_average=0.75)
     trainer = Trainer(config.model, config.train, ALONE)
     given = {name: torch.randn_like(weight) for name, weight in trainer.weights().items()}
-    trainer.begin_with(given)
+    trainer.assign(given)
     assert all(torch.equal(weight, given[name]) for name, weight in trainer.weights().items())
     assert all(torch.equal(weight, given[name]) for name, weight in trainer.evaluated_weights().items())
 
@@ -153,7 +145,7 @@ def test_the_seed_of_the_run_decides_what_is_dropped(config: Config, data: Prepa
     assert losses[0] != losses[1]
 
 
-def twins(step: Step, rows: int, batches: int) -> Step:
+def twins(step: StepBatches, rows: int, batches: int) -> StepBatches:
     """A step of equal batches of equal pairs."""
     pair = lone(step.batches[0])
     plan = replace(pair.plan, **{name: getattr(pair.plan, name).repeat(rows) for name in _LISTS})
@@ -162,7 +154,7 @@ def twins(step: Step, rows: int, batches: int) -> Step:
     return replace(step, batches=(batch,) * batches, **tokens)
 
 
-def lost(trainer: Trainer, step: Step, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+def lost(trainer: Trainer, step: StepBatches, monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The loss of each part of a step, in the order in which they are summed."""
     found: list[tuple[float, float]] = []
     with monkeypatch.context() as patched:
@@ -185,7 +177,7 @@ def test_no_two_parts_drop_the_same(
 ) -> None:
     """Two batches of two equal pairs, a pair in each part: four losses that differ by what is dropped alone."""
     config = settle(config, data)
-    monkeypatch.setattr(Trainer, "_parts", lambda _, batch: [_Part(*tensors) for tensors in batch.parts(2)])
+    monkeypatch.setattr(STEP_PARTS, lambda batch, *_: [MicroBatch(*tensors) for tensors in batch.parts(2)])
     losses = {}
     for dropout in (0.0, 0.5):
         model = config.model.model_copy(update={"dropout": dropout})
@@ -214,7 +206,7 @@ def test_a_batch_drops_the_same_whoever_has_it(config: Config, data: Prepared, m
 @pytest.fixture
 def parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every batch in three parts, however small."""
-    monkeypatch.setattr(Trainer, "_parts", lambda _, batch: [_Part(*tensors) for tensors in batch.parts(3)])
+    monkeypatch.setattr(STEP_PARTS, lambda batch, *_: [MicroBatch(*tensors) for tensors in batch.parts(3)])
 
 
 def trained(config: Config, data: Prepared, *, threads: bool = True) -> tuple[list[Update], dict[str, torch.Tensor]]:
@@ -226,15 +218,13 @@ def trained(config: Config, data: Prepared, *, threads: bool = True) -> tuple[li
 
 def test_a_large_batch_is_computed_in_parts(config: Config, data: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     config = settle(config, data)
-    trainer = Trainer(config.model, config.train, ALONE)
-    batch = steps(config, data, 1)[0].batches[0]
-    assert len(trainer._parts(batch)) == 1
+    batch, most = steps(config, data, 1)[0].batches[0], config.train.batch_tokens
+    assert len(micro_batches(batch, ALONE.device)) == 1
     tokens = max(batch.source_BS.numel(), batch.target_BT[:, 1:].numel())
-    assert tokens <= config.train.batch_tokens
-    monkeypatch.setattr("regard.train.step.PART", tokens - 1)
-    assert len(trainer._parts(batch)) == 2
-    trainer.divided = True
-    one, *again = trainer._parts(lone(batch))
+    assert tokens <= most
+    monkeypatch.setattr("regard.train.micro_batches.PART", tokens - 1)
+    assert len(micro_batches(batch, ALONE.device)) == 2
+    one, *again = micro_batches(lone(batch), ALONE.device, at_least=most)
     assert one.share == 1.0 and len(one.source_BS) == 1
     assert len(again) == 1 and not again[0].share, "as many passes as any batch may need"
 

@@ -50,7 +50,7 @@ def test_loops_are_recognised(tokens: list[int], wanted: bool) -> None:
 
 
 def judged(source: str, text: str, tokens: list[int], count: int = 5) -> tuple[str, ...]:
-    return judge(None, source, count, text, Hypothesis(tuple(tokens), -1.0, -1.0, ()), loop=False).warnings
+    return judge(None, source, range(count), text, Hypothesis(tuple(tokens), -1.0, -1.0, ())).warnings
 
 
 def test_copies_and_cut_translations_are_recognised() -> None:
@@ -61,12 +61,18 @@ def test_copies_and_cut_translations_are_recognised() -> None:
     assert judged("x", "y", [1, 2, 3], 12) == ()
 
 
+def test_a_loop_is_told_unless_the_source_has_one() -> None:
+    loop = Hypothesis((4,) * 8, -1.0, -1.0, ())
+    assert judge(None, "x", range(5), "y", loop).warnings == ("repeats",)
+    assert judge(None, "x", [7] * 8, "y", loop).warnings == ()
+
+
 def test_confidence_is_a_logistic_function_of_the_features() -> None:
     hypothesis = Hypothesis((1, 2, 3), -1.0, -8.0, ())
-    found = judge(LEVEL, "a", 3, "b", hypothesis, loop=False).confidence
+    found = judge(LEVEL, "a", range(3), "b", hypothesis).confidence
     assert found == pytest.approx(1 / (1 + math.exp(1.0)), abs=1e-4)
     unscored = Hypothesis((1, 2, 3), math.nan, math.nan, ())
-    assert judge(LEVEL, "a", 3, "b", unscored, loop=False).confidence is None
+    assert judge(LEVEL, "a", range(3), "b", unscored).confidence is None
 
 
 def test_a_fit_finds_the_weights_that_made_the_data() -> None:

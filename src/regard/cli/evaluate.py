@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
-from regard.cli.terminal.options import Json, Models, SearchOptions, Source
+from regard.cli.terminal.options import DecodingOptions, Json, Models, Source
 
 if TYPE_CHECKING:
     from regard.evaluate.bleu import Tokens
@@ -34,7 +34,7 @@ def evaluate(
     ] = None,
     gold: Annotated[str | None, typer.Option(metavar="FILE", help="Gold trees, to measure parses by.")] = None,
     parses: Annotated[str | None, typer.Option(metavar="FILE", help="A parser's trees of the same sentences.")] = None,
-    search: SearchOptions,
+    search: DecodingOptions,
     reliability: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw chrF over the model's confidence: .svg, .png or .pdf.")
     ] = None,
@@ -97,7 +97,7 @@ def _read(
     reference: list[str] | None,
     hypothesis: str | None,
     baseline: str | None,
-    search: SearchOptions,
+    search: DecodingOptions,
     tokens: "Tokens",
     out: Path | None,
 ) -> _Texts:
@@ -131,13 +131,15 @@ def _check_diagram(path: Path, translating: bool) -> None:
     from regard.paper.drawing import check_picture
 
     if not translating:
-        raise UserError("--reliability has no effect without translations of a model; leave it out, or give --model and --source")
+        raise UserError(
+            "--reliability has no effect without translations of a model; leave it out, or give --model and --source"
+        )
     check_picture(path)
     check_place(path)
 
 
 def _translated(
-    model: list[Path], texts: _Texts, search: SearchOptions, tokens: "Tokens", diagram: Path | None
+    model: list[Path], texts: _Texts, search: DecodingOptions, tokens: "Tokens", diagram: Path | None
 ) -> "Evaluation":
     """Translate the sources with a model, and score the translations; draw their reliability if asked for."""
     from regard.cli.terminal.knowledge import informed
@@ -169,7 +171,7 @@ def _keep(lines: list[str], out: Path | None) -> None:
 
 
 def _evaluate_parses(
-    model: list[Path], gold: str | None, parses: str | None, search: SearchOptions, out: Path | None, as_json: bool
+    model: list[Path], gold: str | None, parses: str | None, search: DecodingOptions, out: Path | None, as_json: bool
 ) -> None:
     """Measure a file of parses, or the parses that a model makes."""
     from regard.errors import UserError
@@ -197,7 +199,7 @@ def _measure_parses(gold: str, parses: str, as_json: bool) -> None:
     typer.echo(json.dumps({"sentences": each, "summary": summary(counted)}))
 
 
-def _reject_unused(search: SearchOptions, names: Sequence[str], where: str) -> None:
+def _reject_unused(search: DecodingOptions, names: Sequence[str], where: str) -> None:
     """Reject options of a search that does not take place."""
     from regard.errors import UserError
 
@@ -206,7 +208,7 @@ def _reject_unused(search: SearchOptions, names: Sequence[str], where: str) -> N
             raise UserError(f"--{name} has no effect {where}; leave it out, or give --model and --source")
 
 
-def _measure_parser(model: list[Path], gold: str, search: SearchOptions, out: Path | None, as_json: bool) -> None:
+def _measure_parser(model: list[Path], gold: str, search: DecodingOptions, out: Path | None, as_json: bool) -> None:
     """Parse the sentences of gold trees, and measure; the parses with the constraint go to `out`."""
     from regard.cli.terminal.progress import sentences_done
     from regard.data.lines import shown, text_lines

@@ -24,7 +24,7 @@ def look(
         list[Path] | None,
         typer.Option(
             envvar="REGARD_MODEL",
-            help="The folder of a model, or a bundled one's name; of several, the first is looked at. [default: en-de]",
+            help="A model's folder, or a bundled one's name; of several, the first. [default: by --to; en-de]",
         ),
     ] = None,
     out: Annotated[
@@ -56,14 +56,14 @@ def look(
     stdout.
     """
     from regard.errors import UserError
-    from regard.saved.bundled import DEFAULT
+    from regard.saved.bundled import default_model
     from regard.translate.load import load
     from regard.translate.translator import Options
 
     form = _format(out, format_)
     _check_figure(form, layer, head)
     text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    seen = load(*(model or [Path(DEFAULT)]), engine=engine).look(
+    seen = load(*(model or [default_model(target=target)]), engine=engine).look(
         text, Options(beam=beam, decoding=decoding, iterations=iterations, target=target)
     )
     if not seen.sentences:

@@ -48,9 +48,9 @@ def table1(
         typer.echo(as_markdown(measured))
 
 
-app.command("table2")(grouped(grouped(table2.table2)))
-app.command("table3")(grouped(grouped(table3.table3)))
-app.command("table4")(grouped(grouped(table4.table4)))
+app.command("table2")(grouped(table2.table2))
+app.command("table3")(grouped(table3.table3))
+app.command("table4")(grouped(table4.table4))
 app.command("later")(later.later)
 
 

@@ -12,7 +12,8 @@ def serve(
     model: Annotated[
         list[str] | None,
         typer.Option(
-            envvar="REGARD_MODEL", help="A model's folder or name; FROM-TO=FOLDER if its languages are not recorded."
+            envvar="REGARD_MODEL",
+            help="A model's folder or name; FROM-TO=FOLDER if its languages are not recorded. [default: all bundled]",
         ),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
@@ -48,19 +49,21 @@ def serve(
     models and glossaries without a pause.
     """
     from regard.errors import UserError
+    from regard.saved.bundled import translation_models
 
     if new_key is not None:
         _print_new_key(keys, new_key, may_write=may_write)
         return
     if may_write:
         raise UserError("--may-write is for a key that is made; name its holder with --new-key")
-    if not model:
+    models = model or list(translation_models())
+    if not models:
         raise UserError(
             "--model is missing; name the folder of a model, such as runs/x/model, or set REGARD_MODEL to it"
         )
     _check_extra()
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(message)s", level="WARNING" if quiet else "INFO")
-    _listen(host, port, model, keys, memory, glossary or [], assignments or [])
+    _listen(host, port, models, keys, memory, glossary or [], assignments or [])
 
 
 def _print_new_key(keys: Path | None, name: str, *, may_write: bool) -> None:

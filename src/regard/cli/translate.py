@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.terminal.options import SamplingOptions, SearchOptions, Text
+from regard.cli.terminal.options import DecodingOptions, SamplingOptions, Text
 from regard.cli.translate_options import ClusterOptions, OutputOptions, WordingOptions
 
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ def translate(
         typer.Option(
             envvar="REGARD_MODEL",
             help="A model's folder, or a bundled one's name; if given again, an ensemble, which averages "
-            "probabilities. [default: en-de, if it is bundled]",
+            "probabilities. [default: the bundled one for --from and --to; en-de]",
         ),
     ] = None,
     output: OutputOptions,
-    search: SearchOptions,
+    search: DecodingOptions,
     wording: WordingOptions,
     sampling: SamplingOptions,
     bulk: ClusterOptions,
@@ -48,8 +48,11 @@ def translate(
     .xml (Android) .resx .srt .vtt. On a cluster a file becomes a file of the same name, of plain or compressed text,
     TSV, JSON lines or Parquet; run again, it translates what is missing.
     """
+    from regard.saved.bundled import default_model
+
     document = _checked_document(text, output, search, wording, bulk)
-    options, models = _options(output, search, wording, sampling), model or _bundled()
+    options = _options(output, search, wording, sampling)
+    models = model or [default_model(wording.source, search.target)]
     translator = _load(models, search, bulk, compile_=compile_)
     options = _directed(translator, options, search, wording)
     if bulk.cluster is not None:
@@ -72,7 +75,7 @@ def translate(
 
 
 def _checked_document(
-    text: str | None, output: OutputOptions, search: SearchOptions, wording: WordingOptions, bulk: ClusterOptions
+    text: str | None, output: OutputOptions, search: DecodingOptions, wording: WordingOptions, bulk: ClusterOptions
 ) -> Path | None:
     """Reject options that do not go together; return the document to translate, None for lines and for a cluster."""
     from regard.errors import UserError
@@ -91,7 +94,7 @@ def _checked_document(
 
 
 def _options(
-    output: OutputOptions, search: SearchOptions, wording: WordingOptions, sampling: SamplingOptions
+    output: OutputOptions, search: DecodingOptions, wording: WordingOptions, sampling: SamplingOptions
 ) -> "Options":
     """Return options of translation, without those that depend on the model's languages."""
     return replace(
@@ -115,14 +118,14 @@ def _options(
     )
 
 
-def _load(models: list[Path], search: SearchOptions, bulk: ClusterOptions, *, compile_: bool) -> "Translator":
+def _load(models: list[Path], search: DecodingOptions, bulk: ClusterOptions, *, compile_: bool) -> "Translator":
     from regard.translate.load import load
 
     return load(*models, engine=search.engine, device="cpu" if bulk.cluster else search.device, compile=compile_)
 
 
 def _directed(
-    translator: "Translator", options: "Options", search: SearchOptions, wording: WordingOptions
+    translator: "Translator", options: "Options", search: DecodingOptions, wording: WordingOptions
 ) -> "Options":
     """Return options with languages, glossary and memory; report a user's mistake before any input is read."""
     from regard.cli.terminal.knowledge import informed
@@ -134,18 +137,6 @@ def _directed(
     translator.tag(options.target, options.formality)
     translator.request(options)
     return options
-
-
-def _bundled() -> list[Path]:
-    """Return the default model if none is named."""
-    from regard.errors import UserError
-    from regard.saved.bundled import DEFAULT, bundled
-
-    if DEFAULT not in bundled():
-        raise UserError(
-            "--model is missing; name the folder of a model, such as runs/x/model, or set REGARD_MODEL to it"
-        )
-    return [bundled()[DEFAULT]]
 
 
 def _document(text: str | None) -> Path | None:
@@ -185,7 +176,7 @@ def _translate_lines(translator: "Translator", text: str | None, options: "Optio
     from regard.cli.terminal.translation_lines import as_text_line, line_format
 
     show = line_format(output.format_, output.n_best)
-    number, remarks = 0, Remarks()
+    number, remarks = 0, Remarks(translator)
     with sentences_done() as progress:
         for window in input_windows(text):
             if show is as_text_line and not any(window):

@@ -122,10 +122,16 @@ class ClusterOptions:
                 if value not in (None, False):
                     raise UserError(f"--{name} is for many files on a cluster; add --cluster local, or leave it out")
             return
-        lines = {"n-best": output.n_best, "alignment": output.alignment, "format": output.format_ != "text"}
-        others = {**lines, "memory": wording.memory, "bilingual": output.bilingual, "report": output.report}
-        for name, value in others.items():
-            if value not in (None, False):
+        others: dict[str, object] = {
+            "n-best": output.n_best,
+            "alignment": output.alignment,
+            "format": output.format_ != "text",
+            "memory": wording.memory,
+            "bilingual": output.bilingual,
+            "report": output.report,
+        }
+        for name, given in others.items():
+            if given not in (None, False):
                 raise UserError(
                     f"--{name} has no place beside --cluster, which writes one translation of each row; leave it out"
                 )

@@ -18,7 +18,7 @@ Rate = Annotated[float, Field(ge=0.0, lt=1.0)]
 class Frozen(BaseModel):
     """An immutable configuration that rejects unknown keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 def check(kind: type[Validated], values: Any, origin: str) -> Validated:

@@ -58,7 +58,7 @@ START = Position()
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class BatchPlan:
     """The pairs of a batch, before any of their tokens is read. Lengths are without BOS and EOS."""
 
     position: Position
@@ -86,7 +86,7 @@ class Batch:
     Training feeds the decoder target_BT[:, :-1] and expects target_BT[:, 1:].
     """
 
-    plan: Plan
+    plan: BatchPlan
     source_BS: Tensor
     """Ids and EOS."""
     target_BT: Tensor
@@ -115,7 +115,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StepBatches:
     """One process's share of one update of the weights. The token counts are those of all processes together."""
 
     batches: tuple[Batch, ...]
@@ -197,7 +197,7 @@ class Batches:
         self.block = block
         self.redraw = redraw
 
-    def steps(self, start: Position = START, *, group: int = 1, rank: int = 0, world: int = 1) -> Iterator[Step]:
+    def steps(self, start: Position = START, *, group: int = 1, rank: int = 0, world: int = 1) -> Iterator[StepBatches]:
         """Yield, from `start`, the share of process `rank` of `world` in each step.
 
         One step consumes `group` consecutive batches of the stream, also across the end of an epoch. Process r builds
@@ -212,7 +212,7 @@ class Batches:
             else:
                 drawn = [self.build(plan) for plan in chosen]
                 chosen, batches = [batch.plan for batch in drawn], tuple(drawn[rank::world])
-            yield Step(
+            yield StepBatches(
                 batches=batches,
                 position=chosen[0].position,
                 after=chosen[-1].after,
@@ -220,7 +220,7 @@ class Batches:
                 target_tokens=sum(plan.target_tokens for plan in chosen),
             )
 
-    def plans(self, start: Position = START) -> Iterator[Plan]:
+    def plans(self, start: Position = START) -> Iterator[BatchPlan]:
         """Yield the stream from `start` on, the same for every process. Starting anywhere costs planning one window."""
         epoch, window, batch = start
         if window > 0 and window >= self._windows(epoch):
@@ -231,7 +231,7 @@ class Batches:
                 batch = 0
             epoch, window, batch = epoch + 1, 0, 0
 
-    def build(self, plan: Plan) -> Batch:
+    def build(self, plan: BatchPlan) -> Batch:
         """Read the tokens of a plan; with `redraw`, the batch's own plan has the lengths of what was drawn."""
         return _read(self.splits, plan, self.redraw)
 
@@ -245,7 +245,7 @@ class Batches:
         visits = (self._visits(corpus, epoch) for corpus in range(len(self.splits)))
         return -(-sum(end - first for first, end in visits) // self.window)
 
-    def _window(self, epoch: int, window: int, start: int) -> Iterator[Plan]:
+    def _window(self, epoch: int, window: int, start: int) -> Iterator[BatchPlan]:
         """Yield the plans of one window from batch `start` on."""
         windows = self._windows(epoch)
         parts = []
@@ -273,7 +273,7 @@ class Batches:
         for batch in range(start, len(shuffled)):
             after = Position(epoch, window, batch + 1) if batch + 1 < len(shuffled) else last
             rows = slice(bounds[shuffled[batch]], bounds[shuffled[batch] + 1])
-            yield Plan(Position(epoch, window, batch), after, *(values_N[rows] for values_N in columns))
+            yield BatchPlan(Position(epoch, window, batch), after, *(values_N[rows] for values_N in columns))
 
     def _visited(self, corpus: int, size: int, low: int, high: int) -> Integers:
         """Return the pairs of a corpus at visits low to high; visit v is number v % size of pass v // size."""
@@ -317,7 +317,7 @@ def evaluation_batches(
         for batch, (begin, end) in enumerate(pairwise(bounds)):
             rows_B = order_N[begin:end]
             columns = (np.zeros_like(rows_B), index_N[rows_B], source_N[rows_B], target_N[rows_B])
-            plan = Plan(Position(0, number, batch), Position(0, number, batch + 1), *columns)
+            plan = BatchPlan(Position(0, number, batch), Position(0, number, batch + 1), *columns)
             yield _read((split,), plan, redraw)
 
 
@@ -333,7 +333,7 @@ def _shortest(split: PairStore, window: int) -> int:
     return min(int(_longest(*split.lengths(part)).min()) for part in parts)
 
 
-def _read(splits: Sequence[PairStore], plan: Plan, redraw: Redraw | None) -> Batch:
+def _read(splits: Sequence[PairStore], plan: BatchPlan, redraw: Redraw | None) -> Batch:
     rows = [
         splits[corpus].pair(index) for corpus, index in zip(plan.corpus_B.tolist(), plan.index_B.tolist(), strict=True)
     ]

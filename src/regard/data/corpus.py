@@ -12,7 +12,7 @@ from pathlib import Path
 
 from regard.config.data import CorpusConfig
 from regard.data.lines import STANDARD_INPUT, Lines, check_readable, shown, uncompressed_name
-from regard.data.raw_pairs import Chunk, CorpusFormat, Reading, parse_chunk
+from regard.data.raw_pairs import CorpusFormat, LineSettings, RawChunk, parse_chunk
 from regard.errors import UserError
 
 CHUNK_LINES = 8192
@@ -31,7 +31,7 @@ class Corpus:
     the complete lines before the break are used. When `chunks` has ended, `dropped` and `warnings` report it.
     """
 
-    def __init__(self, config: CorpusConfig, reading: Reading) -> None:
+    def __init__(self, config: CorpusConfig, reading: LineSettings) -> None:
         self.config = config
         self.reading = reading
         self.size = sum(path.stat().st_size for name in config.files if (path := Path(name)).is_file())
@@ -41,7 +41,7 @@ class Corpus:
         self.dropped: Counter[str] = Counter()
         self.warnings: list[str] = []
 
-    def chunks(self) -> Iterator[Chunk]:
+    def chunks(self) -> Iterator[RawChunk]:
         with ExitStack() as stack:
             skip = self.reading.skip_invalid
             names = self.reading.files
@@ -51,7 +51,7 @@ class Corpus:
                 yield chunk
             self.warnings += [f"{shown(file.name)}: {file.broken}" for file in files if file.broken is not None]
 
-    def _single(self, file: Lines) -> Iterator[Chunk]:
+    def _single(self, file: Lines) -> Iterator[RawChunk]:
         waiting: list[bytes] = []
         kind, first, size = _kind(file.name), 1, 0
         for lines in file:
@@ -59,12 +59,12 @@ class Corpus:
             waiting += lines
             size += sum(map(len, lines))
             if size >= CHUNK_BYTES or len(waiting) >= CHUNK_LINES:
-                yield Chunk(kind or "tsv", first, len(waiting), (b"\n".join(waiting),))
+                yield RawChunk(kind or "tsv", first, len(waiting), (b"\n".join(waiting),))
                 first, waiting, size = first + len(waiting), [], 0
         if waiting:
-            yield Chunk(kind or "tsv", first, len(waiting), (b"\n".join(waiting),))
+            yield RawChunk(kind or "tsv", first, len(waiting), (b"\n".join(waiting),))
 
-    def _parallel(self, source: Lines, target: Lines) -> Iterator[Chunk]:
+    def _parallel(self, source: Lines, target: Lines) -> Iterator[RawChunk]:
         blocks = iter(source), iter(target)
         waiting: tuple[list[bytes], list[bytes]] = [], []  # lines whose partners have not been read yet
         taken: tuple[list[bytes], list[bytes]] = [], []
@@ -76,10 +76,10 @@ class Corpus:
                 size += sum(map(len, lines[:count]))
                 del lines[:count]
             if size >= CHUNK_BYTES or len(taken[0]) >= CHUNK_LINES:
-                yield Chunk("parallel", first, len(taken[0]), (b"\n".join(taken[0]), b"\n".join(taken[1])))
+                yield RawChunk("parallel", first, len(taken[0]), (b"\n".join(taken[0]), b"\n".join(taken[1])))
                 first, taken, size = first + len(taken[0]), ([], []), 0
         if taken[0]:
-            yield Chunk("parallel", first, len(taken[0]), (b"\n".join(taken[0]), b"\n".join(taken[1])))
+            yield RawChunk("parallel", first, len(taken[0]), (b"\n".join(taken[0]), b"\n".join(taken[1])))
         for block in blocks:
             for _ in block:  # surplus lines of one file are counted
                 pass
@@ -129,10 +129,10 @@ def check_corpora(corpora: Sequence[CorpusConfig]) -> None:
 
 
 def pairs(
-    config: CorpusConfig, reading: Reading | None = None, dropped: Counter[str] | None = None
+    config: CorpusConfig, reading: LineSettings | None = None, dropped: Counter[str] | None = None
 ) -> Iterator[tuple[str, str]]:
     """Yield the raw pairs of a corpus, one by one; skipped lines are added to `dropped` by reason."""
-    corpus = Corpus(config, reading or Reading(config.files))
+    corpus = Corpus(config, reading or LineSettings(config.files))
     for chunk in corpus.chunks():
         parsed = parse_chunk(chunk, corpus.reading)
         yield from zip(parsed.sources, parsed.targets, strict=True)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from regard.config.data import PrepareConfig
-from regard.data.passes.first_pass import Text, Texts
+from regard.data.passes.first_pass import SpooledText, SpooledTexts
 from regard.data.passes.spool import Frame, Spool, read_frame
 from regard.errors import UserError
 from regard.text.filters import SPLIT_OFF
@@ -41,7 +41,7 @@ def share(pairs: int, most: int) -> int:
     return min(most, max(pairs // SHARE, min(pairs // SMALL_SHARE, SMALL)))
 
 
-def split_off(texts: Texts, config: PrepareConfig, raw_valid: Path, raw_test: Path) -> Texts:
+def split_off(texts: SpooledTexts, config: PrepareConfig, raw_valid: Path, raw_test: Path) -> SpooledTexts:
     """Move pairs from the training texts to a validation and a test set, and write these to the raw files.
 
     How many is what the config says; None is a share of the pairs.
@@ -59,7 +59,7 @@ def split_off(texts: Texts, config: PrepareConfig, raw_valid: Path, raw_test: Pa
     if not valid + test:
         return texts
     chosen = _choose(texts, test, valid)
-    validation: list[Text] = []
+    validation: list[SpooledText] = []
     with closing(Spool(texts.spool, append=True)) as spool:
         for text in texts.train:
             tested, validated = _take(texts.spool, text, chosen)
@@ -68,11 +68,11 @@ def split_off(texts: Texts, config: PrepareConfig, raw_valid: Path, raw_test: Pa
                 _write(raw_valid, validated, text.config.tag)
                 source, target = ("\n".join(side).encode() for side in zip(*validated, strict=True))
                 frames = [spool.add(source, target, len(validated))]
-                validation.append(Text(text.config, frames, read=len(validated)))
+                validation.append(SpooledText(text.config, frames, read=len(validated)))
     return replace(texts, valid=[*texts.valid, *validation])
 
 
-def _choose(texts: Texts, test: int, valid: int) -> _Choice:
+def _choose(texts: SpooledTexts, test: int, valid: int) -> _Choice:
     """Choose sentences for at least so many pairs. Only hashes below a bound are kept, so that memory stays small."""
     total = sum(text.count() for text in texts.train)
     bound = min(HASHES, SPARE * (test + valid) * HASHES // total)
@@ -95,7 +95,7 @@ def _choose(texts: Texts, test: int, valid: int) -> _Choice:
     return choice
 
 
-def _rows(text: Text) -> Iterator[tuple[Frame, list[int]]]:
+def _rows(text: SpooledText) -> Iterator[tuple[Frame, list[int]]]:
     """Yield each frame with the rows of its kept pairs."""
     for frame, kept in text.parts():
         yield frame, list(range(frame.count)) if kept is None else np.flatnonzero(kept).tolist()
@@ -112,7 +112,7 @@ def sentence_hash(source: str) -> int:
     return int.from_bytes(blake2b(letters.encode("utf-8", "surrogatepass"), digest_size=8).digest())
 
 
-def _take(spool: Path, text: Text, choice: _Choice) -> tuple[Pairs, Pairs]:
+def _take(spool: Path, text: SpooledText, choice: _Choice) -> tuple[Pairs, Pairs]:
     """Return the chosen pairs of a training text, for the test and the validation set, and take them out of it."""
     taken: tuple[Pairs, Pairs] = [], []
     if text.repeated is None:  # nothing is left out so far

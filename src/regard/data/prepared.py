@@ -38,7 +38,7 @@ Integers = NDArray[np.int64]
 Ids = NDArray[np.unsignedinteger[Any]]
 
 
-class Shard(Frozen):
+class ShardDescription(Frozen):
     name: Annotated[str, Field(pattern=re.compile(r"^[a-z0-9-]+$"))]
     pairs: Annotated[int, Field(ge=1)]
     source_tokens: Annotated[int, Field(ge=1)]
@@ -53,7 +53,7 @@ class SplitDescription(Frozen):
     weight: Annotated[float, Field(gt=0)]
     tags: tuple[str | None, ...]
     """The reserved token before every source, of each of its corpora."""
-    shards: tuple[Shard, ...]
+    shards: tuple[ShardDescription, ...]
 
 
 class PreparedDescription(Frozen):
@@ -112,7 +112,7 @@ class Split:
 
 
 class _MappedShard:
-    def __init__(self, directory: Path, shard: Shard, ids: Literal["uint16", "uint32"]) -> None:
+    def __init__(self, directory: Path, shard: ShardDescription, ids: Literal["uint16", "uint32"]) -> None:
         little = np.dtype(ids).newbyteorder("<")
         self.source = _mapped(directory / f"{shard.name}.source.bin", little, shard.source_tokens)
         self.target = _mapped(directory / f"{shard.name}.target.bin", little, shard.target_tokens)
@@ -266,7 +266,7 @@ class SplitWriter:
         self._files: list[BinaryIO] = []
         self._pairs = 0  # in the open shard
         self._tokens = np.zeros(2, dtype=np.int64)
-        self.shards: list[Shard] = []
+        self.shards: list[ShardDescription] = []
 
     def add(self, source: Ids, target: Ids, lengths_N2: Integers) -> None:
         """Append pairs; shard boundaries do not depend on how many are appended at a time."""
@@ -303,7 +303,7 @@ class SplitWriter:
             file.close()
         source, target = self._tokens.tolist()
         name = f"{self._name}-{len(self.shards):05d}"
-        self.shards.append(Shard(name=name, pairs=self._pairs, source_tokens=source, target_tokens=target))
+        self.shards.append(ShardDescription(name=name, pairs=self._pairs, source_tokens=source, target_tokens=target))
         self._files, self._pairs, self._tokens = [], 0, np.zeros(2, dtype=np.int64)
 
 

@@ -13,7 +13,7 @@ CorpusFormat = Literal["parallel", "tsv", "json"]
 
 
 @dataclass(frozen=True)
-class Reading:
+class LineSettings:
     """The settings for reading a line of a corpus."""
 
     files: tuple[str, ...]
@@ -23,7 +23,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Chunk:
+class RawChunk:
     """A run of raw lines, joined by newlines, of each of the corpus's files."""
 
     kind: CorpusFormat
@@ -48,7 +48,7 @@ class _Bad(NamedTuple):
     sentence: str
 
 
-def parse_chunk(chunk: Chunk, reading: Reading) -> ParsedChunk:
+def parse_chunk(chunk: RawChunk, reading: LineSettings) -> ParsedChunk:
     """Parse a chunk's lines into pairs. An invalid line is a UserError, or skipped and counted with `skip_invalid`.
 
     In two parallel files, an invalid line in one also drops its partner.
@@ -101,7 +101,7 @@ def _decode(block: bytes) -> tuple[list[str], dict[int, _Bad]]:
 
 
 def _split_tsv(
-    lines: list[str], reading: Reading, skip: Container[int]
+    lines: list[str], reading: LineSettings, skip: Container[int]
 ) -> tuple[list[str], list[str], dict[int, _Bad]]:
     """Split lines into their first two columns. A blank line is a pair of empty texts, which is valid."""
     sources, targets, bad = [], [], {}
@@ -117,7 +117,7 @@ def _split_tsv(
 
 
 def _split_json(
-    lines: list[str], reading: Reading, skip: Container[int]
+    lines: list[str], reading: LineSettings, skip: Container[int]
 ) -> tuple[list[str], list[str], dict[int, _Bad]]:
     sources, targets, bad = [], [], {}
     for index, line in enumerate(lines):
@@ -131,7 +131,7 @@ def _split_json(
     return sources, targets, bad
 
 
-def _from_json(line: str, reading: Reading) -> tuple[str, str] | _Bad:
+def _from_json(line: str, reading: LineSettings) -> tuple[str, str] | _Bad:
     """Parse {"source": …, "target": …}, or the same with language codes, also inside of "translation"."""
     try:
         value: Any = json.loads(line)

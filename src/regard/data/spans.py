@@ -11,7 +11,7 @@ from itertools import pairwise
 from regard.config.data import CorpusConfig, PrepareConfig
 from regard.data.corpus import CHUNK_BYTES, CHUNK_LINES, Corpus
 from regard.data.lines import Lines
-from regard.data.raw_pairs import Chunk, Reading
+from regard.data.raw_pairs import LineSettings, RawChunk
 from regard.errors import UserError
 from regard.text.subwords import Subwords
 
@@ -27,9 +27,9 @@ class PlainText(Corpus):
     def __init__(self, config: CorpusConfig, prepare: PrepareConfig) -> None:
         if len(config.files) != 1:
             raise UserError(f"{' '.join(config.files)}: text to denoise is one file; name each by itself")
-        super().__init__(config, Reading(config.files * 2, skip_invalid=prepare.skip_invalid))
+        super().__init__(config, LineSettings(config.files * 2, skip_invalid=prepare.skip_invalid))
 
-    def chunks(self) -> Iterator[Chunk]:
+    def chunks(self) -> Iterator[RawChunk]:
         waiting: list[bytes] = []
         first = size = 1
         with Lines(self.config.files[0], skip_invalid=self.reading.skip_invalid, skippable=True) as file:
@@ -38,12 +38,12 @@ class PlainText(Corpus):
                 size += 2 * sum(map(len, lines))
                 if size >= CHUNK_BYTES or len(waiting) >= CHUNK_LINES:
                     self.position = file.position()
-                    yield Chunk("parallel", first, len(waiting), (b"\n".join(waiting),) * 2)
+                    yield RawChunk("parallel", first, len(waiting), (b"\n".join(waiting),) * 2)
                     first, waiting, size = first + len(waiting), [], 0
             self.position = file.position()
             self.warnings += [] if file.broken is None else [f"{file.name}: {file.broken}"]
         if waiting:
-            yield Chunk("parallel", first, len(waiting), (b"\n".join(waiting),) * 2)
+            yield RawChunk("parallel", first, len(waiting), (b"\n".join(waiting),) * 2)
 
 
 class SpanCorruption:

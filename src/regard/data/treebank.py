@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from regard.config.data import CorpusConfig, PrepareConfig
 from regard.data.corpus import CHUNK_BYTES, CHUNK_LINES, Corpus
 from regard.data.lines import Lines, decoded, shown
-from regard.data.raw_pairs import Chunk, Reading
+from regard.data.raw_pairs import LineSettings, RawChunk
 from regard.errors import UserError
 from regard.text.linear_trees import linearise
 from regard.text.tokenise import spelt
@@ -31,10 +31,10 @@ class Treebank(Corpus):
                 f"{config.files[0]}: where a tree is broken nothing tells the next one; mend it, and leave out "
                 "--skip-invalid"
             )
-        super().__init__(config, Reading(config.files * 2))  # both sides are in the same file
+        super().__init__(config, LineSettings(config.files * 2))  # both sides are in the same file
         self._tags, self._form = prepare.tree_tags == "kept", prepare.form
 
-    def chunks(self) -> Iterator[Chunk]:
+    def chunks(self) -> Iterator[RawChunk]:
         first, size = 1, 0
         sources: list[bytes] = []
         targets: list[bytes] = []
@@ -48,11 +48,11 @@ class Treebank(Corpus):
                 size += len(sources[-1]) + len(targets[-1])
                 if size >= CHUNK_BYTES or len(sources) >= CHUNK_LINES:
                     self.position = file.position()
-                    yield Chunk("parallel", first, len(sources), (b"\n".join(sources), b"\n".join(targets)))
+                    yield RawChunk("parallel", first, len(sources), (b"\n".join(sources), b"\n".join(targets)))
                     first, sources, targets, size = first + len(sources), [], [], 0
             self.position = file.position()
         if sources:
-            yield Chunk("parallel", first, len(sources), (b"\n".join(sources), b"\n".join(targets)))
+            yield RawChunk("parallel", first, len(sources), (b"\n".join(sources), b"\n".join(targets)))
 
     def _pair(self, tree: Tree) -> tuple[str, str] | None:
         """Return the source and target of a tree as a parser learns it, or None if nothing is left."""

@@ -46,7 +46,7 @@ class DateFormat:
 
 
 @dataclass(frozen=True)
-class Example:
+class DateExample:
     """A date in some format, and its ISO 8601 form."""
 
     text: str
@@ -58,10 +58,10 @@ class Example:
 class Task:
     """Training examples and held-out examples."""
 
-    train: list[Example]
-    dates: list[Example]
+    train: list[DateExample]
+    dates: list[DateExample]
     """Held-out dates, which are not in `train` in any format."""
-    formats: list[Example]
+    formats: list[DateExample]
     """Held-out dates in held-out formats; slightly fewer."""
 
 
@@ -73,12 +73,14 @@ def task(seed: int, *, train: int, held_out: int) -> Task:
     days = drawn.sample(every, train + 2 * held_out)
     learned, new = ([way for way in formats() if way.held_out is held] for held in (False, True))
 
-    def examples(some: list[date], ways: list[DateFormat]) -> list[Example]:
+    def examples(some: list[date], ways: list[DateFormat]) -> list[DateExample]:
         by_language = [[way for way in ways if way.language == language] for language in LANGUAGES]
         chosen = [drawn.choice(by_language[number % len(by_language)]) for number in range(len(some))]
-        return [Example(way.write(day), day.isoformat(), way.language) for way, day in zip(chosen, some, strict=True)]
+        return [
+            DateExample(way.write(day), day.isoformat(), way.language) for way, day in zip(chosen, some, strict=True)
+        ]
 
-    def is_new(example: Example) -> bool:
+    def is_new(example: DateExample) -> bool:
         """Return whether no learned format gives the same text, as happens with "May", which is short and long."""
         day = date.fromisoformat(example.iso)
         return example.text not in {way.write(day) for way in learned if way.language == example.language}

@@ -13,7 +13,7 @@ from regard.config.run import Config
 from regard.config.train import TrainConfig
 from regard.data.prepare import prepare
 from regard.data.prepared import Prepared
-from regard.demo.dates import LANGUAGES, Example, Task
+from regard.demo.dates import LANGUAGES, DateExample, Task
 from regard.errors import Interrupted, UserError
 from regard.files import write_bytes
 from regard.model.seq2seq import Seq2Seq
@@ -37,7 +37,7 @@ Points = list[tuple[int, float]]
 class Answered:
     """An example and the model's output."""
 
-    example: Example
+    example: DateExample
     answer: str
 
     @property
@@ -84,13 +84,13 @@ def _prepared(task: Task, folder: Path) -> Prepared:
     return Prepared.open(folder / "data")
 
 
-def _written(folder: Path, name: str, examples: Sequence[Example]) -> CorpusConfig:
+def _written(folder: Path, name: str, examples: Sequence[DateExample]) -> CorpusConfig:
     path = folder / f"{name}.tsv"
     write_bytes(path, "".join(f"{example.text}\t{example.iso}\n" for example in examples).encode())
     return CorpusConfig(files=(str(path),))
 
 
-def answers(translator: Translator, examples: Sequence[Example]) -> list[Answered]:
+def answers(translator: Translator, examples: Sequence[DateExample]) -> list[Answered]:
     texts = translator.translate([example.text for example in examples], WHOLE)
     return [Answered(example, text) for example, text in zip(examples, texts, strict=True)]
 

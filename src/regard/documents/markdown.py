@@ -25,6 +25,7 @@ _HTML_END = {"<!--": "-->", "<script": "</script>", "<style": "</style>", "<pre"
 _CODE = re.compile(r"(?: {4}| {0,3}\t)")
 _DELIMITERS = re.compile(r"[ \t>]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?\s*")
 _CELL = re.compile(r"(?:\\.|`[^`\n]*`|[^|\n])+|[|\n]+")
+_ATTRIBUTES = re.compile(r"[ \t]*\{:?[ \t]*[#.][^{}]*\}\Z")  # {#id .class}
 _HARD_BREAK = re.compile(r"((?:(?<! ) {2,}+|\\)\r?\n[ \t]*(?:>[ \t]?)*)")
 
 
@@ -156,9 +157,9 @@ def _end_of_paragraph(lines: Sequence[str], at: int) -> int:
 
 
 def _heading(text: str) -> tuple[str, str, str]:
-    """Return a heading's opening #s, its text, and the closing #s and space that may follow."""
+    """Return a heading's opening #s, its text, and what may follow it: closing #s, space, its id in braces."""
     begin = text[: len(text) - len(text.lstrip("#").lstrip(" \t"))]
-    said = text[len(begin) :].rstrip()
+    said = _ATTRIBUTES.sub("", text[len(begin) :].rstrip())
     unclosed = said.rstrip("#")
     if unclosed.endswith((" ", "\t")):
         said = unclosed.rstrip(" \t")

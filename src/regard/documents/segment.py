@@ -99,6 +99,7 @@ def rebuild(pieces: Sequence[Piece], translations: Iterable[Translated]) -> str:
 def divided(items: Sequence[Item], written: Callable[[str], str]) -> Iterator[Piece]:
     """Yield consecutive items as pieces. Items without letters, and what surrounds the text, are kept as they are."""
     _checkpoint.get()()
+    items = _adjoined(items)
     seen = [number for number, item in enumerate(items) if item.kind == "text" and item.text.strip()]
     if not any(character.isalpha() for item in items if item.kind == "text" for character in item.text):
         yield "".join(item.raw for item in items)
@@ -116,6 +117,17 @@ def divided(items: Sequence[Item], written: Callable[[str], str]) -> Iterator[Pi
     text, marks = joined(middle, partners)
     yield Segment(text, "".join(item.raw for item in middle), marks, in_order(written))
     yield right + "".join(item.raw for item in items[stop:])
+
+
+def _adjoined(items: Sequence[Item]) -> Sequence[Item]:
+    """Return items in which words without anything between them are one: %d%%"""
+    found: list[Item] = []
+    for item in items:
+        if item.kind == "word" and found and found[-1].kind == "word":
+            found[-1] = Item(found[-1].raw + item.raw, "word")
+        elif item.raw or item.kind != "text":
+            found.append(item)
+    return found or items
 
 
 def in_order(written: Callable[[str], str]) -> Callable[[Sequence[str | Mark]], str]:
@@ -206,8 +218,14 @@ def _after_word(items: Sequence[Item], ends: list[int]) -> bool:
 
 
 def _spaces(items: Sequence[Item], number: int) -> tuple[bool, bool]:
-    before = items[number - 1].text if number else ""
-    after = items[number + 1].text if number + 1 < len(items) else ""
+    """Return whether there is a space before an item, and one after; points at the same place have the same."""
+    first = last = number
+    while items[number].kind == "point" and first and items[first - 1].kind == "point":
+        first -= 1
+    while items[number].kind == "point" and last + 1 < len(items) and items[last + 1].kind == "point":
+        last += 1
+    before = items[first - 1].text if first else ""
+    after = items[last + 1].text if last + 1 < len(items) else ""
     return before[-1:].isspace(), after[:1].isspace()
 
 

@@ -60,7 +60,7 @@ class CTranslate2Engine:
     ) -> None:
         self.workers = available_cores()
         try:
-            self.translator = ctranslate2.Translator(
+            self.translator = ctranslate2().Translator(
                 str(folder), inter_threads=self.workers, intra_threads=1, max_queued_batches=-1
             )
         except (RuntimeError, ValueError, LookupError) as error:  # LookupError: a missing variable

@@ -39,7 +39,8 @@ def evaluate(
     """Translate each source and score the translations by BLEU, chrF, TER and perplexity.
 
     `references` are one list of reference translations, or several. `baseline` are another system's translations, to
-    compare with by paired bootstrap. `reliability` also compares the model's confidence with chrF. `warn` is called with the reason if there is no perplexity.
+    compare with by paired bootstrap. `reliability` also compares the model's confidence with chrF. `warn` is called
+    with the reason if there is no perplexity.
     """
     metric(tokens)  # so that an error is reported before the work is done
     right = _lists(references)

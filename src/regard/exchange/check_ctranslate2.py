@@ -20,8 +20,7 @@ import numpy as np
 from regard.config.model import TransformerConfig
 from regard.config.special_tokens import BOS, EOS, UNK
 from regard.errors import UserError
-from regard.exchange.library import transformer_spec
-from regard.exchange.to_ctranslate2 import ACTIVATIONS, positions
+from regard.exchange.to_ctranslate2 import positions, specification
 from regard.files import read_bytes, read_json
 
 MODEL, SETTINGS, SHARED = "model.bin", "config.json", "shared_vocabulary.json"
@@ -167,13 +166,8 @@ def _check_variables(path: Path, found: dict[str, Found], config: TransformerCon
 
 def _numbers(config: TransformerConfig) -> dict[str, bytes]:
     """Return the encoded settings among the variables."""
-    spec = transformer_spec.TransformerSpec.from_config(
-        (config.encoder_layers, config.decoder_layers),
-        config.heads,
-        pre_norm=config.norm == "pre",
-        activation=ACTIVATIONS[config.activation],
-    )
-    values = {name: np.int8(value) if isinstance(value, bool) else value for name, value in spec.variables().items()}
+    variables = specification(config).variables().items()
+    values = {name: np.int8(value) if isinstance(value, bool) else value for name, value in variables}
     return {name: value.tobytes() for name, value in values.items() if isinstance(value, np.generic)}
 
 

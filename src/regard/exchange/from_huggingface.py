@@ -25,7 +25,7 @@ from regard.config.decode import DecodeConfig
 from regard.config.model import TransformerConfig
 from regard.errors import UserError
 from regard.exchange.marian import ACTIVATIONS, halves, layer_parameters, reordered
-from regard.exchange.marian_vocabulary import Vocabularies, Vocabulary, read_vocabularies
+from regard.exchange.marian_vocabulary import MarianVocabularies, Vocabulary, read_vocabularies
 from regard.exchange.shards import WEIGHTS, Tensors
 from regard.files import new_directory, read_json
 from regard.model.build import build
@@ -86,7 +86,7 @@ def _description(path: Path) -> dict[str, Any]:
 
 
 def _config(
-    folder: Path, theirs: Mapping[str, Any], vocabularies: Vocabularies, *, shared: bool, plain: bool
+    folder: Path, theirs: Mapping[str, Any], vocabularies: MarianVocabularies, *, shared: bool, plain: bool
 ) -> TransformerConfig:
     activation = theirs.get("activation_function")
     ours = next((name for name, other in ACTIVATIONS.items() if activation in (name, other)), activation)
@@ -163,7 +163,7 @@ def _weights(
     theirs: Mapping[str, Any],
     tensors: Tensors,
     names: tuple[str, str, str],
-    vocabularies: Vocabularies,
+    vocabularies: MarianVocabularies,
 ) -> dict[str, Tensor]:
     back_D = halves(config.d_model).argsort()
     weights = {

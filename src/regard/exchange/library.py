@@ -1,18 +1,22 @@
-"""CTranslate2, imported without torch and transformers.
+"""CTranslate2, imported when it is first needed, and without torch and transformers.
 
 It imports these in order to convert their models, which we don't need: we pass it numpy arrays. Importing them takes
 several times as long as loading a model and translating a sentence.
 """
 
 import sys
+from functools import cache
+from importlib import import_module
+from typing import Any
 
-_HIDDEN = [name for name in ("torch", "transformers") if name not in sys.modules]
-sys.modules.update(dict.fromkeys(_HIDDEN))  # type: ignore[arg-type]  # None: what can't be imported
-try:
-    import ctranslate2
-    from ctranslate2.specs import attention_spec, common_spec, transformer_spec
-finally:
-    for _name in _HIDDEN:
-        del sys.modules[_name]
 
-__all__ = ["attention_spec", "common_spec", "ctranslate2", "transformer_spec"]
+@cache
+def ctranslate2() -> Any:
+    """Return the module."""
+    hidden = [name for name in ("torch", "transformers") if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # None: what can't be imported
+    try:
+        return import_module("ctranslate2")
+    finally:
+        for name in hidden:
+            del sys.modules[name]

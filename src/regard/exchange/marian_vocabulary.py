@@ -34,14 +34,14 @@ class Vocabulary:
 
 
 @dataclass(frozen=True)
-class Vocabularies:
+class MarianVocabularies:
     source: Vocabulary
     target: Vocabulary
     files: dict[str, bytes]
     """The vocabulary files by their names in a saved model."""
 
 
-def read_vocabularies(folder: Path, config: Mapping[str, Any]) -> Vocabularies:
+def read_vocabularies(folder: Path, config: Mapping[str, Any]) -> MarianVocabularies:
     """Return the vocabularies of a folder; raise a UserError for an invalid one."""
     contents = [_content(folder / f"{side}.spm") for side in SIDES]
     separate = (folder / "target_vocab.json").exists()
@@ -49,7 +49,7 @@ def read_vocabularies(folder: Path, config: Mapping[str, Any]) -> Vocabularies:
     numbers = [_numbers(path) for path in paths]
     kept = [_kept(content, known, config) for content, known in zip(contents, numbers, strict=True)]
     if kept[0] is not None and kept[1] is not None:
-        return Vocabularies(kept[0], kept[1], _files([returned(content) for content in contents]))
+        return MarianVocabularies(kept[0], kept[1], _files([returned(content) for content in contents]))
 
     models = [imported.read(content, f"{folder / side}.spm") for content, side in zip(contents, SIDES, strict=True)]
     if separate:
@@ -59,7 +59,7 @@ def read_vocabularies(folder: Path, config: Mapping[str, Any]) -> Vocabularies:
     files = [imported.write(side.names, side.tags, one) for side, one in zip((source, target), models, strict=True)]
     for path, content in zip(SIDES, files, strict=True):
         Subwords.from_bytes(content, f"{folder / path}.spm")
-    return Vocabularies(source, target, _files(files))
+    return MarianVocabularies(source, target, _files(files))
 
 
 def _files(contents: Sequence[bytes]) -> dict[str, bytes]:

@@ -16,18 +16,14 @@ from regard.config.model import ModelConfig, TransformerConfig
 from regard.config.special_tokens import BOS, EOS, UNK
 from regard.errors import UserError
 from regard.exchange.kinds import PROPOSALS, check_subwords, other_kind
-from regard.exchange.library import attention_spec, common_spec, ctranslate2, transformer_spec
+from regard.exchange.library import ctranslate2
 from regard.files import new_directory, read_json, read_manifest, read_text, write_bytes, write_json
 from regard.model.sinusoids import TABLE, sinusoid_table
 from regard.saved.saved_model import CARD, CONFIG, SUBWORDS, WEIGHTS, SavedModel, model_folder, read_saved
 from regard.saved.weights import Array, read_weights
 
 Quantization = Literal["int8", "int8_float32", "float32"]
-ACTIVATIONS = {
-    "relu": common_spec.Activation.RELU,
-    "gelu": common_spec.Activation.GELU,
-    "silu": common_spec.Activation.SWISH,
-}
+ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "silu": "SWISH"}  # ours: theirs
 FOLDER = "ctranslate2"  # name of the export in a model's folder
 DESCRIPTION, ORIGIN = "regard.json", "origin.json"  # CTranslate2 has a config.json of its own
 
@@ -68,7 +64,7 @@ def export_ctranslate2(
     with new_directory(out, replace=replace) as temporary:
         write_ctranslate2(temporary, described, read_weights(model / WEIGHTS), quantization)
         write_bytes(temporary / DESCRIPTION, (model / CONFIG).read_bytes())
-        origin = {"ctranslate2": ctranslate2.__version__, "quantization": quantization, "files": _checksums(model)}
+        origin = {"ctranslate2": ctranslate2().__version__, "quantization": quantization, "files": _checksums(model)}
         write_json(temporary / ORIGIN, origin)
         for name, content in described.subwords.items():
             write_bytes(temporary / name, content)
@@ -161,11 +157,20 @@ class _Taken:
             raise UserError(f"{WEIGHTS}: {min(self.left)} has no place in what config.json asks for; restore both")
 
 
+def specification(config: TransformerConfig) -> Any:
+    """Return CTranslate2's description of a model, without weights."""
+    specs = ctranslate2().specs
+    return specs.transformer_spec.TransformerSpec.from_config(
+        (config.encoder_layers, config.decoder_layers),
+        config.heads,
+        pre_norm=config.norm == "pre",
+        activation=specs.common_spec.Activation[ACTIVATIONS[config.activation]],
+    )
+
+
 def _transformer(config: TransformerConfig, take: _Taken) -> Any:
     """Return our weights under CTranslate2's names."""
-    layers = config.encoder_layers, config.decoder_layers
-    pre, activation = config.norm == "pre", ACTIVATIONS[config.activation]
-    spec = transformer_spec.TransformerSpec.from_config(layers, config.heads, pre_norm=pre, activation=activation)
+    spec = specification(config)
     D, V = config.d_model, config.vocabulary
     embedding_VD = take("embedding_VD", V, D)
     apart = "source_VD" in take
@@ -177,7 +182,7 @@ def _transformer(config: TransformerConfig, take: _Taken) -> Any:
         learned = config.positions == "learned"
         positions_TD = take(f"embed_{side}.positions.weight", config.max_length, D) if learned else None
         stack.position_encodings.encodings = sinusoid_table(0, TABLE, D) if positions_TD is None else positions_TD
-        if pre:
+        if config.norm == "pre":
             _norm(stack.layer_norm, take, f"{name}_norm", D)
     for number, layer in enumerate(spec.encoder.layer):
         _attention(layer.self_attention, take, f"encoder.{number}", "attention", D)
@@ -189,17 +194,17 @@ def _transformer(config: TransformerConfig, take: _Taken) -> Any:
     return spec
 
 
-def _norm(spec: common_spec.LayerNormSpec, take: _Taken, name: str, size: int) -> None:
+def _norm(spec: Any, take: _Taken, name: str, size: int) -> None:
     spec.gamma, spec.beta = take(f"{name}.weight", size), take(f"{name}.bias", size)
 
 
-def _linear(spec: common_spec.LinearSpec, take: _Taken, names: tuple[str, ...], out: int, into: int) -> None:
+def _linear(spec: Any, take: _Taken, names: tuple[str, ...], out: int, into: int) -> None:
     """Set one matrix, or several concatenated."""
     spec.weight = np.concatenate([take(f"{name}.weight", out, into) for name in names])
     spec.bias = np.concatenate([take(f"{name}.bias", out) for name in names])
 
 
-def _attention(spec: attention_spec.MultiHeadAttentionSpec, take: _Taken, layer: str, name: str, size: int) -> None:
+def _attention(spec: Any, take: _Taken, layer: str, name: str, size: int) -> None:
     """Set the matrices of attention: self-attention has one for all inputs, cross-attention another for the memory."""
     query, key, value, output = (f"{layer}.{name}.{part}" for part in ("query", "key", "value", "output"))
     inputs = [(query, key, value)] if name == "attention" else [(query,), (key, value)]
@@ -208,7 +213,7 @@ def _attention(spec: attention_spec.MultiHeadAttentionSpec, take: _Taken, layer:
     _norm(spec.layer_norm, take, f"{layer}.around_{name}.norm", size)
 
 
-def _feed_forward(spec: transformer_spec.FeedForwardSpec, take: _Taken, name: str, size: int, inner: int) -> None:
+def _feed_forward(spec: Any, take: _Taken, name: str, size: int, inner: int) -> None:
     _linear(spec.linear_0, take, (f"{name}.feed_forward.inner",), inner, size)
     _linear(spec.linear_1, take, (f"{name}.feed_forward.outer",), size, inner)
     _norm(spec.layer_norm, take, f"{name}.around_feed_forward.norm", size)

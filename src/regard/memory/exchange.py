@@ -9,7 +9,7 @@ from regard.documents.language import base
 from regard.documents.markup import Element, Other, Source, Text, escape, escape_attribute
 from regard.errors import UserError
 from regard.files import read_bytes
-from regard.memory.pair import LONGEST_NAME, Pair
+from regard.memory.pair import LONGEST_NAME, Pair, is_time
 from regard.memory.store import AT_ONCE, Memory
 
 LARGEST_TMX = 2 << 30  # bytes
@@ -110,7 +110,8 @@ def _unit(unit: Element, source: str | None, target: str | None, origin: str) ->
 
 def _time(said: dict[str, str]) -> str:
     found = _TIME.fullmatch(said.get("changedate") or said.get("creationdate") or "")
-    return "{}-{}-{}T{}:{}:{}Z".format(*found.groups()) if found else ""
+    time = "{}-{}-{}T{}:{}:{}Z".format(*found.groups()) if found else ""
+    return time if is_time(time) else ""
 
 
 def _words(element: Element) -> str:

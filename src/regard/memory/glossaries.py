@@ -50,7 +50,9 @@ class StoredGlossary:
 
 def entries_of(text: str, kind: str) -> str:
     """Return entries in TSV or CSV as lines of TSV; raise UserError if they are not valid, or a source comes twice."""
+    text = text.removeprefix("\ufeff")  # a client sends a file as it is
     terms = list(tsv(text, "the entries") if kind == "tsv" else csv_terms(text, "the entries"))
+    Glossary(terms)  # which rejects what no term has
     pairs = [(term.source + "*" * term.prefix, term.targets[0]) for term in terms]
     if not pairs:
         raise UserError("the entries are empty; give at least one")

@@ -13,6 +13,8 @@ LONGEST_TEXT = 10_000  # characters
 LONGEST_NAME = 100  # characters of an origin or an author
 MOST_TOKENS = 64  # of a text that are indexed
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(?:[-_][A-Za-z0-9]{1,8})*")
+_TIME = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ", re.ASCII)
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
 _WORD = re.compile(r"\w+")
 # Scripts whose words vary too much, or have no spaces between them: they are indexed by pairs of characters.
 _SYLLABIC = re.compile("[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff]")
@@ -45,8 +47,13 @@ class Pair:
                 raise UserError("a pair needs a text and its translation; one of them is blank")
             if len(text) > LONGEST_TEXT:
                 raise UserError(f"a text of {len(text):,} characters is too long for a memory ({LONGEST_TEXT:,})")
-            if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+        for text in (self.source, self.target, self.origin, self.author):
+            if _NO_TEXT.search(text):
                 raise UserError("a text has characters that no text has (NUL or a surrogate); remove them")
+        if self.time and not is_time(self.time):
+            raise UserError(
+                f"{self.time[:30]!r} is not a time such as 2026-11-18T04:00:00Z; write it so, or leave it out"
+            )
         if max(len(self.origin), len(self.author)) > LONGEST_NAME:
             raise UserError(f"origin and author have at most {LONGEST_NAME} characters; shorten them")
 
@@ -57,6 +64,11 @@ class Match:
 
     pair: Pair
     percent: int
+
+
+def is_time(text: str) -> bool:
+    """Return whether a text is a time in UTC as memories have it."""
+    return _TIME.fullmatch(text) is not None
 
 
 def plain(text: str) -> str:

@@ -23,6 +23,7 @@ RAREST = 5  # words that are also looked up by twos
 PAIR_ROWS = 500  # for each two
 CANDIDATES = 200  # pairs that are compared letter by letter
 LEAST_PERCENT = 60  # likeness below which a match is of no use
+MOST_NUMBER = 2**63 - 1  # that SQLite has
 COLUMNS = "source_language, target_language, source, target, origin, author, time, id"
 
 
@@ -91,7 +92,7 @@ class Memory:
             with self.database.read() as connection:
                 rows = connection.execute(
                     f"SELECT {COLUMNS} FROM pairs WHERE id > ?{chosen} ORDER BY id LIMIT 1000",  # noqa: S608
-                    (after, *(origins or ())),
+                    (min(after, MOST_NUMBER), *(origins or ())),
                 ).fetchall()
             if not rows:
                 return
@@ -193,6 +194,7 @@ def _speaks(pair: Pair, source: str, target: str) -> bool:
 
 
 def _pairs(connection: sqlite3.Connection, numbers: Sequence[int]) -> list[Pair]:
+    numbers = [number for number in numbers if number <= MOST_NUMBER]
     marks = ", ".join("?" * len(numbers))
     rows = connection.execute(f"SELECT {COLUMNS} FROM pairs WHERE id IN ({marks}) ORDER BY id", numbers)  # noqa: S608
     return [Pair(*row) for row in rows.fetchall()]

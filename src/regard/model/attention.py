@@ -4,6 +4,8 @@ Shapes: B sentences, H heads, T queries, S keys, D = d_model, E = H·K or H·V, 
 """
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -18,14 +20,21 @@ from regard.model.positions import RelativePositions, Sinusoids, rotate
 
 
 def attention(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scale: float, dropout: nn.Module | None = None
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor,
+    scale: float,
+    dropout: nn.Module | None = None,
+    score: Callable[[Tensor, Tensor], Tensor] | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return Attention(Q, K, V) = softmax(Q K^T · scale) V (equation 1; scale = 1 / sqrt(d_k)), and the weights.
 
     Queries are (…, T, K), keys (…, S, K), values (…, S, V); the mask, (…, T, S), is True where a query may attend.
     `dropout` acts on the weights that are used, not on those returned; the paper's translation models have none.
+    `score` replaces Q K^T · scale (not the paper: additive scores, relative positions).
     """
-    scores = query @ key.transpose(-2, -1) * scale
+    scores = query @ key.transpose(-2, -1) * scale if score is None else score(query, key)
     weights = masked_softmax(scores, mask)
     return (weights if dropout is None else dropout(weights)) @ value, weights
 
@@ -112,25 +121,20 @@ class MultiHeadAttention(nn.Module):
         causal: bool = False,
         weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """Return the heads before W^O: by a kernel if one computes them faster, else by equation 1 with its weights."""
+        """Return the heads before W^O by equation 1, unless kernels/attention.py knows a faster way."""
         plain = self.relative is None and self.additive is None
-        if not weights:
-            rule = Rule(causal, self.neighbours, self.global_tokens, self.scale if plain else None, self.scores)
-            fast_BHTV = fast_attention(query_BHTK, memory, padding_BS, rule, self.dropout)
-            if fast_BHTV is not None:
-                return fast_BHTV, None
-
+        rule = Rule(causal, self.neighbours, self.global_tokens, self.scale if plain else None, self.scores)
+        fast_BHTV = fast_attention(query_BHTK, memory, padding_BS, rule, self.dropout, weights=weights)
+        if fast_BHTV is not None:
+            return fast_BHTV, None
         key_BHSK, value_BHSV = memory
         distance_TS = distances(query_BHTK.shape[2], key_BHSK.shape[2], query_BHTK.device)
         mask = visible(distance_TS, causal=causal, neighbours=self.neighbours)
         mask[:, : self.global_tokens] = True
         if padding_BS is not None:
             mask = mask & padding_BS[:, None, None, :]
-        if plain:
-            head_BHTV, weights_BHTS = attention(query_BHTK, key_BHSK, value_BHSV, mask, self.scale, self.dropout)
-        else:
-            weights_BHTS = masked_softmax(self.scores(query_BHTK, key_BHSK, distance_TS), mask)
-            head_BHTV = self.dropout(weights_BHTS) @ value_BHSV
+        score = None if plain else partial(self.scores, distance_TS=distance_TS)
+        head_BHTV, weights_BHTS = attention(query_BHTK, key_BHSK, value_BHSV, mask, self.scale, self.dropout, score)
         return head_BHTV, weights_BHTS if weights else None
 
     def concat(self, head_BHTV: Tensor) -> Tensor:

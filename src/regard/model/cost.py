@@ -125,6 +125,10 @@ def forward_flops(config: ModelConfig, S: int, T: int) -> int:
     decoder = config.decoder_layers * (of_target + attend(T, S, S) + feed_forward(T))
     if isinstance(config, MaskPredictConfig):  # it also predicts the length
         return encoder + decoder + projection + 2 * d * config.max_length
+    if config.blocks > 1:
+        K = config.blocks - 1  # heads; their projection, and the model's own if it is trained
+        own = 2 * T * 2 * d * K * d + 2 * T * K * (d + S) * heads_width + 4 * T * K * d * config.d_ff
+        return encoder + decoder + own + (K + config.blocks_tuned) * projection
     return encoder + decoder + projection
 
 

@@ -158,5 +158,8 @@ class BlockProposer(Protocol):
     def decoded(self, tokens_BT: Tensor, state: DecoderState) -> tuple[Tensor, RevocableState]:
         """Return the features of T further positions and the new state: `advance` before its logits."""
 
-    def proposed(self, features_BD: Tensor, next_B: Tensor) -> Tensor:
-        """Return the tokens that the heads propose after `next_B`, the token chosen at these features: B, K."""
+    def proposed(self, features_BD: Tensor, next_B: Tensor, state: DecoderState) -> Tensor:
+        """Return the tokens that the heads propose after `next_B`, the token chosen at these features: B, K.
+
+        The state is any of the search for these sentences.
+        """

@@ -16,7 +16,7 @@ from typing import IO, Any
 from regard.config.data import CorpusConfig
 from regard.data.corpus import check_corpora
 from regard.data.corpus import pairs as raw_pairs
-from regard.data.raw_pairs import Reading
+from regard.data.raw_pairs import LineSettings
 from regard.documents.language import base
 from regard.errors import UserError
 from regard.evaluate.perplexity import score_texts
@@ -99,7 +99,7 @@ def _kept(corpus: CorpusConfig, cleaning: Cleaning, report: CleanReport, progres
     identifier = LanguageIdentifier(languages or ())
     seen = None if cleaning.near_duplicates is None else NearDuplicates(cleaning.near_duplicates)
     source_language, target_language = cleaning.languages or (None, None)
-    reading = Reading(corpus.files, source_language, target_language, cleaning.skip_invalid)
+    reading = LineSettings(corpus.files, source_language, target_language, cleaning.skip_invalid)
     invalid: Counter[str] = Counter()
     for raw in raw_pairs(corpus, reading, invalid):
         report.read += 1

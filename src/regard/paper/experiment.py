@@ -94,6 +94,15 @@ class Sample(NamedTuple):
         return hashlib.sha256(repr(self.pairs).encode()).hexdigest()
 
 
+def merged(*layers: Sections) -> Sections:
+    """Return settings by section, later ones over earlier ones."""
+    together: Sections = {}
+    for layer in layers:
+        for section, values in layer.items():
+            together[section] = {**together.get(section, {}), **values}
+    return together
+
+
 def read_experiment(kind: type[AnyExperiment], name: str, path: Path | None) -> AnyExperiment:
     """Read an experiment from a file or, without one, from the package by its name."""
     return check(kind, sections(path or Path(str(files("regard.paper"))) / f"{name}.toml"), str(path or name))
@@ -124,11 +133,15 @@ def known(path: Path, config: Config, data: Prepared, sample: Sample, warn: Warn
     same = _settings(figures.config) == _settings(config) and figures.data == fingerprint(data.directory)
     if not same or figures.sample != sample.checksum:
         return None
+    return figures if of_this_code(path, figures.code, warn) else None
+
+
+def of_this_code(path: Path, code: str | None, warn: Warn) -> bool:
+    """Return whether figures were measured by this version of the code; warn of others, which are not used."""
     here = code_version(MEASURING)
-    if figures.code != here:
-        warn(f"{path}: figures of other code ({figures.code or 'not recorded'}; this is {here}) are passed over")
-        return None
-    return figures
+    if code != here:
+        warn(f"{path}: figures of other code ({code or 'not recorded'}; this is {here}) are passed over")
+    return code == here
 
 
 def _settings(config: Config) -> dict[str, object]:

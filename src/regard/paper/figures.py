@@ -16,7 +16,7 @@ from regard.model.positions import sinusoids
 from regard.paper.drawing import BLUE, GREEN, GREY, RED, picture, require
 from regard.paper.gradients import draw_gradients
 from regard.paper.heads import draw_heads, see_first
-from regard.train.schedule import rate
+from regard.train.optimizer.schedule import rate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ from regard.config.checked import Frozen
 from regard.paper.experiment import read_experiment
 
 
-class Translated(Frozen):
+class PublishedTranslation(Frozen):
     """A row of Table 2, by language pair."""
 
     model: str
@@ -14,7 +14,7 @@ class Translated(Frozen):
     flops: dict[str, float] = Field(default_factory=dict)
 
 
-class Parsed(Frozen):
+class PublishedParser(Frozen):
     """A row of Table 4."""
 
     parser: str
@@ -23,8 +23,8 @@ class Parsed(Frozen):
 
 
 class Published(Frozen):
-    table2: tuple[Translated, ...]
-    table4: tuple[Parsed, ...]
+    table2: tuple[PublishedTranslation, ...]
+    table4: tuple[PublishedParser, ...]
 
 
 def published() -> Published:

@@ -19,7 +19,7 @@ from regard.data.prepared import Prepared
 from regard.errors import Failed, UserError
 from regard.evaluate.parser_report import measure_parser
 from regard.files import read_json, write_bytes, write_json
-from regard.paper.experiment import FIGURES, Sections, Warn, Watch, train_to_the_end
+from regard.paper.experiment import FIGURES, Sections, Warn, Watch, of_this_code, train_to_the_end
 from regard.paper.markdown import table
 from regard.paper.table3.paired import interval, pooled
 from regard.text.trees import Tree, read_trees
@@ -95,7 +95,7 @@ def run_table4(
                 continue
             data = prepared(plan, arm, files, out / "data" / arm)
             config = settle(preset(plan.preset, **_seeded(plan.set, seed)), data)
-            figures = None if fresh and wanted else known(out / name / FIGURES, config, data, checksum, warn)
+            figures = None if fresh and wanted else known_parser(out / name / FIGURES, config, data, checksum, warn)
             if figures is None and wanted:
                 try:
                     with watch(name, config.train.steps, out / name) as observer:
@@ -142,7 +142,7 @@ def prepared(plan: Table4, arm: str, files: Trees, folder: Path) -> Prepared:
     return Prepared.open(folder)
 
 
-def known(path: Path, config: Config, data: Prepared, measured_on: str, warn: Warn) -> ParserFigures | None:
+def known_parser(path: Path, config: Config, data: Prepared, measured_on: str, warn: Warn) -> ParserFigures | None:
     """Return the figures of a finished run if settings, data, trees and code version match."""
     if not path.exists():
         return None
@@ -150,10 +150,7 @@ def known(path: Path, config: Config, data: Prepared, measured_on: str, warn: Wa
     same = figures.config.model_dump(exclude={"data"}) == config.model_dump(exclude={"data"})
     if not same or (figures.data, figures.measured_on) != (fingerprint(data.directory), measured_on):
         return None
-    if figures.code != code_version(MEASURING):
-        warn(f"{path}: figures of other code ({figures.code}; this is {code_version(MEASURING)}) are passed over")
-        return None
-    return figures
+    return figures if of_this_code(path, figures.code, warn) else None
 
 
 def _measured(

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, get_args
 
 from regard import __version__
-from regard.config.checked import check
+from regard.config.checked import Frozen, check
 from regard.config.decode import DecodeConfig
 from regard.config.model import ModelConfig
-from regard.config.run import Config
 from regard.config.task import Task
 from regard.errors import UserError
 from regard.files import check_manifest, read_bytes, read_json
@@ -19,7 +18,8 @@ from regard.saved.weights import Storage
 from regard.text.normalise import Form
 from regard.text.vocabularies import SHARED, SOURCE, SYMBOLS, TARGET, Vocabularies, source_and_target
 
-if TYPE_CHECKING:  # it needs torch
+if TYPE_CHECKING:  # a run's settings are for training, and the others need torch
+    from regard.config.run import Config
     from regard.model.seq2seq import Seq2Seq
     from regard.saved.folder import LoadedModel
 
@@ -27,6 +27,13 @@ FORMAT = 1
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
 SUBWORDS = (SHARED, SOURCE, TARGET, SYMBOLS)
 SUBWORDS_LIMIT = 64 << 20
+
+
+class _Described(Frozen):
+    """The settings in a model's config.json."""
+
+    model: ModelConfig
+    decode: DecodeConfig
 
 
 @dataclass(frozen=True)
@@ -50,7 +57,7 @@ class SavedModel:
 
     @classmethod
     def of_run(
-        cls, config: Config, subwords: Mapping[str, bytes], languages: tuple[str | None, str | None], form: Form
+        cls, config: "Config", subwords: Mapping[str, bytes], languages: tuple[str | None, str | None], form: Form
     ) -> Self:
         """Return the metadata of the model that a run trains."""
         return cls(
@@ -100,7 +107,7 @@ def read_saved(folder: Path, name: str = CONFIG, *, weights: Collection[str] = (
             f"{origin}: format {number}, made by regard {version}, "
             f"is not one that regard {__version__} reads (format {FORMAT}); install the version that made it"
         )
-    described = check(Config, {name: description.get(name) for name in ("model", "decode")}, str(origin))
+    described = check(_Described, {name: description.get(name) for name in ("model", "decode")}, str(origin))
     return SavedModel(
         described.model,
         described.decode,

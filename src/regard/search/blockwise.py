@@ -79,7 +79,7 @@ class _Sentence:
             if self.tokens[-1] != EOS:
                 state = grown.first(state.length + accepted)
                 chosen_1 = torch.tensor(self.tokens[-1:], device=self.device)
-                proposed = heads.proposed(features_1TD[:, accepted - 1], chosen_1)[0].tolist()
+                proposed = heads.proposed(features_1TD[:, accepted - 1], chosen_1, state)[0].tolist()
         tokens = self.tokens[1:]
         found = finished(tokens, self.scores, sum(self.scores), config) if scored else unscored(tokens[:-1])
         return replace(found, steps=tuple(self.steps))

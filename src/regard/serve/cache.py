@@ -15,7 +15,7 @@ HYPOTHESIS_BYTES = 200
 TOKEN_BYTES = 40  # an integer and its slot in a tuple
 
 
-class Cache:
+class HypothesisCache:
     """Hypotheses by model, request and source; the least recently used are evicted."""
 
     def __init__(self, most_bytes: int) -> None:
@@ -47,7 +47,7 @@ class Cache:
 class CachingEngine:
     """An engine that searches only sources that are not in the cache."""
 
-    def __init__(self, engine: Engine, cache: Cache, model: Hashable, metrics: Metrics) -> None:
+    def __init__(self, engine: Engine, cache: HypothesisCache, model: Hashable, metrics: Metrics) -> None:
         self.engine, self.cache, self.model, self.metrics = engine, cache, model, metrics
 
     def search(
@@ -55,19 +55,18 @@ class CachingEngine:
     ) -> list[list[Hypothesis]]:
         if len(request.terms) > 1 or request.prefixes:
             return self._each(sources, request, progress)
-        keys: list[Key] = [(self.model, request, tuple(source)) for source in sources]
-        known = {key: hypotheses for key in keys if (hypotheses := self.cache.get(key)) is not None}
-        new = [key for key in dict.fromkeys(keys) if key not in known]
+        read = list(map(tuple, sources))
+        keys: dict[tuple[int, ...], Key] = {source: (self.model, request, source) for source in read}
+        known = {source: found for source, key in keys.items() if (found := self.cache.get(key)) is not None}
+        new = [source for source in keys if source not in known]
         self.metrics.cached.labels("yes").inc(len(known))
         self.metrics.cached.labels("no").inc(len(new))
         progress(len(known))
         if new:
-            for key, hypotheses in zip(
-                new, self.engine.search([key[2] for key in new], request, progress), strict=True
-            ):
-                known[key] = hypotheses
-                self.cache.put(key, hypotheses)
-        return [known[key] for key in keys]
+            for source, hypotheses in zip(new, self.engine.search(new, request, progress), strict=True):
+                known[source] = hypotheses
+                self.cache.put(keys[source], hypotheses)
+        return [known[source] for source in read]
 
     def _each(self, sources: Sequence[Sequence[int]], request: Request, progress: Progress) -> list[list[Hypothesis]]:
         """Search sources with constraints of their own one by one, each as a request that others may share."""

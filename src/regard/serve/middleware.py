@@ -8,7 +8,6 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from regard.serve.limits.admission import Lease
@@ -36,6 +35,7 @@ HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
     "cache-control": "no-store",
 }  # defaults for every response
+RAW_HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 
 log = logging.getLogger("regard.serve")
 
@@ -60,9 +60,8 @@ class Middleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
+                given = {name for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *(one for one in RAW_HEADERS if one[0] not in given)]
             await send(message)
 
         try:

@@ -16,7 +16,7 @@ from regard.memory.pair import Pair
 from regard.saved.weights import Array
 from regard.serve.batching.batcher import Batcher, Queued
 from regard.serve.batching.cancellation import CancellationToken
-from regard.serve.cache import Cache, CachingEngine
+from regard.serve.cache import CachingEngine, HypothesisCache
 from regard.serve.knowledge.server_knowledge import Knowledge
 from regard.serve.metrics import Metrics
 from regard.serve.models import Models, Step
@@ -48,7 +48,7 @@ class TranslationService:
 
     models: Models
     batcher: Batcher
-    cache: Cache
+    cache: HypothesisCache
     metrics: Metrics
     knowledge: Knowledge
     detector: Detector
@@ -122,14 +122,14 @@ class TranslationService:
     ) -> list[Answer]:
         *before, last = route
         for step in before:
-            options = replace(self.options(step, split=split), force=force)
+            options = self.options(step, split=split, force=force)
             texts = self.translator(step, cancellation).translate(texts, options)
-        translator, options = self.translator(last, cancellation), self.options(last, split=split, glossary=glossary)
-        options = replace(options, force=force)
-        best = list(translator.stream(texts, replace(options, fuzzy=alternatives > 0)))
+        translator = self.translator(last, cancellation)
+        options = self.options(last, split=split, glossary=glossary, force=force, fuzzy=alternatives > 0)
+        best = list(translator.stream(texts, options))
         if not alternatives:
             return [Answer(one.text, translation=one) for one in best]
-        found = translator.window(texts, replace(options, n_best=alternatives + 1))
+        found = translator.window(texts, replace(options, fuzzy=False, n_best=alternatives + 1))
         return [
             Answer(
                 one.text, _others(one.text, [more.option(number) for number in range(more.options)], alternatives), one
@@ -137,14 +137,24 @@ class TranslationService:
             for one, more in zip(best, found, strict=True)
         ]
 
-    def options(self, step: Step, *, split: bool = True, glossary: Glossary | None = None) -> Options:
+    def options(
+        self,
+        step: Step,
+        *,
+        split: bool = True,
+        glossary: Glossary | None = None,
+        force: bool = False,
+        fuzzy: bool = False,
+    ) -> Options:
         """Return the options of a step, with what the server's owner knows about its direction."""
         return Options(
             target=step.tag,
             split=split,
             glossary=glossary or self.knowledge.glossaries.get((step.source, step.target)),
             memory=self.knowledge.memory,
+            fuzzy=fuzzy,
             languages=(step.source, step.target),
+            force=force,
         )
 
     def documents(

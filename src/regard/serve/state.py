@@ -16,7 +16,7 @@ from regard.cores import available_cores
 from regard.errors import Failed, UserError
 from regard.serve.batching.batcher import Batcher
 from regard.serve.batching.cancellation import CancellationToken
-from regard.serve.cache import Cache
+from regard.serve.cache import HypothesisCache
 from regard.serve.downloads import DownloadStore
 from regard.serve.jobs import DocumentJobs
 from regard.serve.knowledge.server_knowledge import Knowledge, read_glossaries
@@ -57,7 +57,7 @@ class AppState:
         self.knowledge = Knowledge.open(
             self.models.steps, memory=memory, glossaries=glossaries, most_stored=settings.glossaries
         )
-        cache = Cache(settings.cache_bytes)
+        cache = HypothesisCache(settings.cache_bytes)
         self.detector = Detector(self.models.languages)
         self.service = TranslationService(self.models, self.batcher, cache, self.metrics, self.knowledge, self.detector)
         self.downloads = DownloadStore(settings.kept_bytes, settings.kept_seconds)

@@ -25,7 +25,7 @@ def annotated(ids: Sequence[int], subwords: Subwords, glossary: Glossary, form: 
     text = b"".join(spelling).decode("utf-8", "replace")
     result: list[int] = []
     done = 0
-    for term, end in glossary.places(text):
+    for term, _, end in glossary.places(text):
         target = choose(term)
         if target is not None:
             last = min(bisect_left(ends, len(text[:end].encode())), len(ids) - 1)

@@ -5,9 +5,8 @@ particles may follow it; a term that ends with * matches every word that begins 
 without spaces, a term matches anywhere. Time is linear in the length of the sentence, whatever the glossary.
 """
 
-import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -15,11 +14,12 @@ from pathlib import Path
 from typing import Self
 
 from regard.errors import UserError
-from regard.terms.script import is_particle, is_unspaced, joins
+from regard.terms.script import is_particle, joins
 
 MOST_TERMS = 100_000
 LONGEST_TERM = 200  # characters
 LONGEST_ENDING = 3  # letters that may follow a target term as its inflection
+SHORTEST_STEM = 3  # letters of a target word that may have an ending
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,8 @@ class Glossary:
                 raise UserError(f"the term {term.source[:40]!r} lacks one of its sides; give a source and a target")
             if max(map(len, (source, *targets))) > LONGEST_TERM:
                 raise UserError(f"the term {source[:40]!r}… has over {LONGEST_TERM} characters; shorten it")
+            if any(letter == "\0" or "\ud800" <= letter <= "\udfff" for text in (source, *targets) for letter in text):
+                raise UserError(f"the term {source[:40]!r} has characters that no text has (NUL or a surrogate)")
             joined.setdefault((source, term.case, term.prefix), {}).update(dict.fromkeys(targets))
             if len(joined) > MOST_TERMS:
                 raise UserError(f"the glossary has over {MOST_TERMS:,} terms; leave out what the texts do not use")
@@ -78,10 +80,10 @@ class Glossary:
 
     def found(self, text: str) -> tuple[Term, ...]:
         """Return the terms that occur in a sentence, in order; each once."""
-        return tuple(dict.fromkeys(term for term, _ in self.places(_clean(text))))
+        return tuple(dict.fromkeys(term for term, *_ in self.places(_clean(text))))
 
-    def places(self, text: str) -> Iterator[tuple[Term, int]]:
-        """Yield each term that occurs in a text in NFC, in order, and where the word ends that it is in."""
+    def places(self, text: str) -> Iterator[tuple[Term, int, int]]:
+        """Yield each term that occurs in a text in NFC, in order, where it begins, and where the word ends it is in."""
         folded = _folded(text)
         at = 0
         while at < len(text):
@@ -89,7 +91,7 @@ class Glossary:
             if taken is None:
                 at += 1
                 continue
-            yield taken
+            yield taken[0], at, taken[1]
             at = taken[1]
 
     @cached_property
@@ -129,28 +131,52 @@ def term_of(source: str, target: str, *, case: bool = False) -> Term:
 
 
 def occurs(target: str, text: str) -> bool:
-    """Return whether a target term occurs in a translation, at the beginning of a word, with an ending at most."""
-    return _target_pattern(_clean(target)).search(_clean(text)) is not None
+    """Return whether a target term occurs in a translation as words of its own, each with an ending at most."""
+    words, text = _folded(_clean(target)).split(" "), _clean(text)
+    folded = _folded(text)
+    at = folded.find(words[0])
+    while at >= 0:
+        if (at == 0 or not joins(text[at - 1], text[at])) and _follow(words, text, folded, at):
+            return True
+        at = folded.find(words[0], at + 1)
+    return False
 
 
-def _target_pattern(target: str) -> "re.Pattern[str]":
-    ending = f"\\w{{0,{LONGEST_ENDING}}}"
-    words = [re.escape(word) + ("" if is_unspaced(word[-1]) or len(word) < 3 else ending) for word in target.split(" ")]
-    before = "" if is_unspaced(target[0]) else r"(?<!\w)"
-    after = "" if is_unspaced(target[-1]) else r"(?!\w)"
-    return re.compile(before + r"\s+".join(words) + after, re.IGNORECASE)
+def _follow(words: Sequence[str], text: str, folded: str, at: int) -> bool:
+    """Return whether words stand one after the other in a text, from a place on."""
+    for number, word in enumerate(words):
+        if number:
+            if text[at : at + 1] != " ":
+                return False
+            at += 1
+        end = at + len(word)
+        at = _word_end(text, end)
+        if not folded.startswith(word, end - len(word)) or not _is_ending(word, text[end:at]):
+            return False
+    return True
+
+
+def _is_ending(word: str, ending: str) -> bool:
+    """Return whether letters after a target word may be its inflection: a few letters, or Korean particles."""
+    if not ending or is_particle(ending):
+        return True
+    letters = [letter for letter in ending if unicodedata.category(letter)[0] != "M"]
+    hangul = "\uac00" <= word[-1] <= "\ud7a3"
+    return not hangul and len(word) >= SHORTEST_STEM and 1 <= len(letters) <= LONGEST_ENDING
 
 
 def _end(text: str, end: int, *, prefix: bool) -> int | None:
     """Return where the word ends of which a term ends at `end`; None if it is another word."""
-    if end >= len(text) or not joins(text[end - 1], text[end]):
-        return end
+    rest = _word_end(text, end)
+    return rest if rest == end or prefix or is_particle(text[end:rest]) else None
+
+
+def _word_end(text: str, end: int) -> int:
+    """Return where the word ends that goes on at `end`; a limit keeps the time linear."""
     rest = end
-    while rest < len(text) and joins(text[rest - 1], text[rest]) and rest - end < LONGEST_TERM:
+    while 0 < rest < len(text) and joins(text[rest - 1], text[rest]) and rest - end < LONGEST_TERM:
         rest += 1
-    if prefix or is_particle(text[end:rest]):
-        return rest
-    return None
+    return rest
 
 
 def _clean(text: str) -> str:
@@ -158,5 +184,6 @@ def _clean(text: str) -> str:
 
 
 def _folded(text: str) -> str:
-    """Return a text in lower case, character by character, so that places stay the same."""
-    return "".join(lower if len(lower := character.lower()) == 1 else character for character in text)
+    """Return a text in lower case, with plain apostrophes, character by character, so that places stay the same."""
+    lower = "".join(lower if len(lower := character.lower()) == 1 else character for character in text)
+    return lower.replace("\u2019", "'")

@@ -16,6 +16,7 @@ _PARTICLES = """
     이었습니다 였습니다 인 인가 인지 일 이지만 지만 이니 이면 면 요
 """.split()  # noqa: SIM905
 _ENDING = re.compile(f"(?:{'|'.join(sorted(_PARTICLES, key=len, reverse=True))}){{1,3}}")
+JOINER = "\u200d"  # of emoji that are drawn as one, and of letters
 LONGEST_ENDING = 9  # syllables of three particles
 
 
@@ -30,8 +31,8 @@ def is_particle(text: str) -> bool:
 
 
 def joins(before: str, after: str) -> bool:
-    """Return whether two adjacent characters belong to one word."""
-    if unicodedata.category(after)[0] == "M":
+    """Return whether two adjacent characters belong to one word, or to one emoji."""
+    if unicodedata.category(after)[0] == "M" or JOINER in (before, after) or "\U0001f3fb" <= after <= "\U0001f3ff":
         return True
     if is_unspaced(before) or is_unspaced(after):
         return False

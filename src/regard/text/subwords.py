@@ -217,6 +217,13 @@ class Subwords:
         return [b""] * self._first_byte + list(written)
 
     @cached_property
+    def word_ranks(self) -> dict[str, int]:
+        """Return the pieces that are letters at the beginning of a word, with their ranks, the most frequent first."""
+        begins = [(number, piece[1:]) for number, piece in enumerate(self.spelling) if piece[:1] == b" "]
+        words = ((number, piece.decode("utf-8", "replace")) for number, piece in begins)
+        return {word: number for number, word in words if word.isalpha()}
+
+    @cached_property
     def _in_order(self) -> list[int]:
         """All ids, sorted by their spelling."""
         return sorted(range(self.size), key=self.spelling.__getitem__)

@@ -4,12 +4,12 @@ import gc
 import hashlib
 import os
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -24,6 +24,7 @@ from regard.model.seq2seq import Layer
 if TYPE_CHECKING:
     from torch.distributed.tensor import DTensor
 
+T = TypeVar("T")
 WAIT_MINUTES = 120.0  # how long a process waits for the others before it considers them lost
 
 
@@ -59,6 +60,22 @@ class World:
         number = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest(), "big")  # exact as a float
         found = self.joined([number])
         return len(set(found)) == 1
+
+    def first_alone(self, work: Callable[[], T]) -> T | None:
+        """Run `work` on the first process; if it fails, all processes stop, and only the first reports why.
+
+        None in the other processes.
+        """
+        done: T | None = None
+        rejected: Exception | None = None
+        if self.first:
+            try:
+                done = work()
+            except (UserError, OSError) as error:
+                rejected = error
+        if self.total([float(rejected is not None)])[0]:
+            raise rejected or UserError("the first process rejected the run; its message says why")
+        return done
 
     def wait(self) -> None:
         """Wait until all processes have reached this point."""
@@ -122,6 +139,20 @@ def _let_go(error: BaseException | None) -> None:
 
 
 _PLACE = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0"}
+
+
+@contextmanager
+def lost_others_told(world: World, lost: Callable[[], str]) -> Iterator[None]:
+    """Convert an error of gloo or NCCL about a lost process to a one-sentence failure, which begins with `lost`."""
+    try:
+        yield
+    except RuntimeError as error:
+        words = ("gloo", "Connection", "NCCL", "peer")
+        if isinstance(error, Failed) or world.size == 1 or not any(word in str(error) for word in words):
+            raise
+        raise Failed(
+            f"{lost()} ({str(error).splitlines()[0]}); start the run again, and it goes on from its newest checkpoint"
+        ) from error
 
 
 def distribute(objective: nn.Module, world: World, config: TrainConfig) -> nn.Module:

@@ -1,6 +1,7 @@
 """Everything besides the settings that determines a run's bits: recorded in checkpoints, compared on resuming."""
 
 import platform
+import resource
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -41,3 +42,15 @@ def _processor() -> str:
         lines = []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, "") or platform.processor() or platform.machine()
+
+
+def peak_memory_mb(device: torch.device) -> float:
+    """Return the peak memory of this process in MiB."""
+    if device.type == "cuda":
+        return round(torch.cuda.max_memory_allocated(device) / 2**20, 1)
+    status = Path("/proc/self/status")
+    if status.exists():  # ru_maxrss of a process begins with that of the one that started it
+        peak = next((line for line in status.read_text().splitlines() if line.startswith("VmHWM:")), None)
+        if peak is not None:
+            return round(int(peak.split()[1]) / 1024, 1)
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)

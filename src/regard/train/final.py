@@ -136,7 +136,7 @@ def average_run(run: Path, out: Path, last: int | None, warn: Warn) -> list[int]
             f"a smaller train.checkpoint_every and train.keep_last={asked} make and keep more"
         )
     what = "mean of the moving averages at the checkpoints" if moving else "mean of the checkpoints"
-    return _write(run, out, chosen, what, warn, moving=moving)
+    return write_steps(run, out, chosen, what, warn, moving=moving)
 
 
 def best_of_run(run: Path, out: Path, warn: Warn) -> int:
@@ -148,10 +148,11 @@ def best_of_run(run: Path, out: Path, warn: Warn) -> int:
         raise UserError(f"{run}: has no best checkpoint, since nothing was validated yet; ask for the --last instead")
     moving = config.train.moving_average is not None
     what = "moving average at the best checkpoint" if moving else "best checkpoint"
-    return _write(run, out, [best], f"{what} by {config.train.best}", warn, moving=moving)[0]
+    return write_steps(run, out, [best], f"{what} by {config.train.best}", warn, moving=moving)[0]
 
 
-def _write(run: Path, out: Path, chosen: list[int], what: str, warn: Warn, *, moving: bool) -> list[int]:
+def write_steps(run: Path, out: Path, chosen: list[int], what: str, warn: Warn, *, moving: bool = False) -> list[int]:
+    """Write the mean of some checkpoints of a run to `out`, with `what` it is in its card; return their steps."""
     config, checkpoints = read(run / RUN), run / CHECKPOINTS
     weights, used = checkpoint.mean(checkpoints, chosen, warn, moving=moving)
     saved = read_saved(checkpoint.folder(checkpoints, used[-1]))

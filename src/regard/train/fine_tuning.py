@@ -14,6 +14,7 @@ from regard.config.special_tokens import BOS
 from regard.data.prepared import Prepared
 from regard.errors import UserError
 from regard.model.build import build
+from regard.model.later.blockwise import starting_heads
 from regard.saved.saved_model import SavedModel, model_folder
 from regard.text.subword_file import BYTES
 from regard.text.subwords import Subwords
@@ -57,7 +58,7 @@ def starting_weights(config: Config, saved: "LoadedModel") -> dict[str, Tensor]:
     torch.manual_seed(config.train.seed)
     initial = dict(build(now).state_dict())
     if new_heads:
-        return {**{name: weight for name, weight in initial.items() if name not in theirs}, **theirs}
+        return {**starting_heads(initial, theirs, now.decoder_layers), **theirs}
     taken = {name: weight for name, weight in theirs.items() if name.startswith("encoder")}
     taken |= {name: weight for name, weight in theirs.items() if name.startswith("embed_source.")}
     text = "embedding_VD" if before.share_embeddings else "source_VD"

@@ -1,19 +1,17 @@
 """The training loop, with checkpoints from which an interrupted run resumes exactly."""
 
 import math
-import resource
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter, process_time
 
-import torch
 from torch import Tensor
 
 from regard.code_version import training_version
 from regard.config.run import Config
-from regard.data.batches import Batches, Step
+from regard.data.batches import Batches, StepBatches
 from regard.data.prepared import Prepared
 from regard.data.redraw import Redraw
 from regard.errors import Failed, Interrupted, UserError
@@ -23,12 +21,13 @@ from regard.saved.folder import write_model
 from regard.saved.saved_model import SavedModel
 from regard.train import checkpoint
 from regard.train.card import card
-from regard.train.distributed import World, join
-from regard.train.environment import differences, environment
+from regard.train.distributed import World, join, lost_others_told
+from regard.train.environment import differences, environment, peak_memory_mb
 from regard.train.final import MEAN, final_model, measured_mean
 from regard.train.interrupt import StopRequest, listening
 from regard.train.lengths import check_lengths, longest, tell
 from regard.train.log import Log, Observer, Record, Silence
+from regard.train.objective.loss import Objective
 from regard.train.progress import RunProgress, perplexity
 from regard.train.run import (
     CHECKPOINTS,
@@ -43,7 +42,7 @@ from regard.train.run import (
     run_writer,
     subword_files,
 )
-from regard.train.step import Objective, Trainer, Update, knows_bf16
+from regard.train.step import Trainer, Update, knows_bf16
 from regard.train.terminology import with_terms
 from regard.train.validation import Validator, check_validation, validation_losses
 
@@ -95,25 +94,11 @@ def _trained(
                     raise UserError(f"{out}: this run fine-tunes a model ({config.start}); give it with --from")
                 return begin(out, config, fresh=fresh)
 
-        changes = _agree(world, claim)
-        with closing(run), run.lost_others_told():
-            run.resume(weights, changes)
+        changes = world.first_alone(claim)
+        with closing(run), lost_others_told(world, run.lost):
+            run.resume(weights, changes or {})
             run.go()
             return run.finish()
-
-
-def _agree(world: World, claim: Callable[[], Mapping[str, object]]) -> Mapping[str, object]:
-    """Run `claim` on the first process; if it fails, all processes stop, and only the first reports why."""
-    changes: Mapping[str, object] = {}
-    rejected: Exception | None = None
-    if world.first:
-        try:
-            changes = claim()
-        except (UserError, OSError) as error:
-            rejected = error
-    if world.total([float(rejected is not None)])[0]:
-        raise rejected or UserError("the first process rejected the run; its message says why")
-    return changes
 
 
 class _Run:
@@ -170,7 +155,7 @@ class _Run:
         if found is not None:
             changes = {**changes, **self._restore(found)}
         elif weights is not None:
-            self.trainer.begin_with(weights)
+            self.trainer.assign(weights)
         if self.world.total([float(self.progress.step)])[0] != self.progress.step * self.world.size:
             raise UserError(
                 f"{self.checkpoints}: not the same for all processes; keep --out on a disk that all of them see"
@@ -281,25 +266,15 @@ class _Run:
         self._record({"event": MEAN, "mean_of": mean_of, **figures})
         return figures
 
+    def lost(self) -> str:
+        """Return the beginning of the message about a lost process."""
+        return f"{self.out}: another process of this run was lost after step {self.progress.step}"
+
     def close(self) -> None:
         if self.log is not None:
             self.log.close()
 
-    @contextmanager
-    def lost_others_told(self) -> Iterator[None]:
-        """Convert an error of gloo or NCCL about a lost process to a one-sentence failure."""
-        try:
-            yield
-        except RuntimeError as error:
-            words = ("gloo", "Connection", "NCCL", "peer")
-            if isinstance(error, Failed) or self.world.size == 1 or not any(word in str(error) for word in words):
-                raise
-            raise Failed(
-                f"{self.out}: another process of this run was lost after step {self.progress.step} "
-                f"({str(error).splitlines()[0]}); start the run again, and it goes on from its newest checkpoint"
-            ) from error
-
-    def _account(self, step: Step, update: Update, seconds: float, cpu_seconds: float) -> None:
+    def _account(self, step: StepBatches, update: Update, seconds: float, cpu_seconds: float) -> None:
         """Add a step's figures to the progress; stop the run after too many steps in a row that were not finite."""
         self.progress = self.progress.after(step, update, seconds, cpu_seconds)
         if update.taken:
@@ -327,7 +302,7 @@ class _Run:
                 "seconds": round(now.seconds, 3),
                 "cpu_seconds": round(now.cpu_seconds, 3),
                 "pauses": round(now.pauses, 3),
-                "memory_mb": _memory_mb(self.world.device),
+                "memory_mb": peak_memory_mb(self.world.device),
             }
         )
         self.progress = replace(now, window={})
@@ -397,15 +372,3 @@ class _Run:
         if self.log is not None:
             self.log.append(record)
             self.observer.record(record)
-
-
-def _memory_mb(device: torch.device) -> float:
-    """Return the peak memory of this process in MiB."""
-    if device.type == "cuda":
-        return round(torch.cuda.max_memory_allocated(device) / 2**20, 1)
-    status = Path("/proc/self/status")
-    if status.exists():  # ru_maxrss of a process begins with that of the one that started it
-        peak = next((line for line in status.read_text().splitlines() if line.startswith("VmHWM:")), None)
-        if peak is not None:
-            return round(int(peak.split()[1]) / 1024, 1)
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)

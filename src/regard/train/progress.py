@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, field, replace
 
 from regard.config.train import TrainConfig
-from regard.data.batches import START, Position, Step
+from regard.data.batches import START, Position, StepBatches
 from regard.train.log import Record
 from regard.train.step import Update
 from regard.train.validation import badness
@@ -45,7 +45,7 @@ class RunProgress:
     environment: dict[str, str | int] = field(default_factory=dict)
     """Everything else that determines the bits of the result; see environment.py."""
 
-    def after(self, step: Step, update: Update, seconds: float, cpu_seconds: float = 0.0) -> "RunProgress":
+    def after(self, step: StepBatches, update: Update, seconds: float, cpu_seconds: float = 0.0) -> "RunProgress":
         """Return the progress after a step, which took so many seconds, and of processor time."""
         taken = update.taken
         sums = {"steps": 1.0, "seconds": seconds, "seen": float(step.source_tokens + step.target_tokens)}

@@ -42,20 +42,20 @@ UNJUDGED = Judgement()
 
 
 def judge(
-    calibration: Calibration | None, source: str, source_tokens: int, text: str, hypothesis: Hypothesis, *, loop: bool
+    calibration: Calibration | None, source: str, ids: Sequence[int], text: str, hypothesis: Hypothesis
 ) -> Judgement:
-    """Judge a translation; `loop` says whether the source repeats itself, so that its translation may, too."""
+    """Judge a translation of a source, of which the model has read the ids."""
     words, known = WORD.findall(text.lower()), set(WORD.findall(source.lower()))
-    copied = sum(word in known for word in words)
+    copied = 0 if known.isdisjoint(words) else sum(word in known for word in words)
     found = {
-        "repeats": not loop and repeats(hypothesis.tokens),
+        "repeats": repeats(hypothesis.tokens) and not repeats(ids),  # what repeats itself may be translated so
         "copied": copied >= COPIED_WORDS and copied >= COPIED_SHARE * len(words),
-        "short": source_tokens >= SHORTEST_SOURCE and len(hypothesis.tokens) < SHORTEST_SHARE * source_tokens,
+        "short": len(ids) >= SHORTEST_SOURCE and len(hypothesis.tokens) < SHORTEST_SHARE * len(ids),
     }
-    warnings = tuple(name for name, holds in found.items() if holds)
+    warnings = tuple([name for name, holds in found.items() if holds])
     if calibration is None or math.isnan(hypothesis.log_probability):
-        return Judgement(None, warnings)
-    values = features(source_tokens, words, copied, hypothesis)
+        return Judgement(None, warnings) if warnings else UNJUDGED
+    values = features(len(ids), words, copied, hypothesis)
     return Judgement(round(calibration.confidence(values), 4), warnings)
 
 

@@ -31,7 +31,9 @@ _FULL_WIDTH = re.compile(  # not before figures, as in ３．５, nor before wha
     f"(?<![{FULL_WIDTH_ENDS}])[{FULL_WIDTH_ENDS}]++[{re.escape(CLOSERS)}]*+(?=[^\\s\\d])(?!(?<=[{re.escape(CLOSERS)}])と)"
 )
 # A text without a match has no boundary.
-_MARK = re.compile(f"[{re.escape(ENDS + FULL_WIDTH_ENDS + CLOSERS + BREAKS)}].", re.DOTALL)
+_MARK = re.compile(
+    f"[{re.escape(ENDS + FULL_WIDTH_ENDS + CLOSERS)}{BREAKS}](?:(?=\\s)|(?<=[{FULL_WIDTH_ENDS}{BREAKS}]))"
+)
 _CLAUSE_END = re.compile(r"[,;:–—،؛]\s+|[、，；：]\s*")
 _WORD = re.compile(r"[^\s\"'“‘«(\[{„‚/]{1,12}$")  # the end of it, if it is short
 _ONE_LINE = dict.fromkeys(map(ord, BREAKS), " ")

@@ -9,6 +9,7 @@ inflected form meets the requirement if the vocabulary has a piece for it.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from regard.engines.engine import Progress, Request, quiet
@@ -75,7 +76,11 @@ class _TermSearch:
         self.translator, self.sources, self.request = translator, sources, request
         self.terms, self.found = terms, found
         self.subwords = translator.target_subwords
-        self.wide = replace(request, n_best=max(request.n_best, request.decode.beam))
+
+    @cached_property
+    def wide(self) -> Request:
+        """The request for as many hypotheses as the beam has."""
+        return replace(self.request, n_best=max(self.request.n_best, self.request.decode.beam))
 
     def missing(self, number: int, hypothesis: Hypothesis | None = None) -> list[Term]:
         """Return the terms of a sentence that a hypothesis lacks, by default its best."""
@@ -147,10 +152,11 @@ class _TermSearch:
         for piece in pieces:
             text += piece.replace(MARK, " ")
             ends.append(len(text))
-        at = text.lower().find(term.source.lower())
-        starts = [0, *ends[:-1]]
-        inside = range(at, at + len(term.source))
-        return [] if at < 0 else [n for n in range(len(pieces)) if starts[n] < inside.stop and ends[n] > inside.start]
+        place = next(Glossary([term]).places(text), None)
+        if place is None:
+            return []
+        inside, starts = range(place[1], place[1] + len(term.source)), [0, *ends[:-1]]
+        return [n for n in range(len(pieces)) if starts[n] < inside.stop and ends[n] > inside.start]
 
     def _required(self, number: int) -> Alternatives:
         found, room = [], min(MOST_TOKENS, self.translator.most_tokens)

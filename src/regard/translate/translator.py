@@ -5,13 +5,11 @@ regard.load("runs/x/model").translate(["Good morning.", "How are you?"])
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
 from typing import TYPE_CHECKING, cast, overload
 
 from regard.config.checked import check
 from regard.config.decode import DecodeConfig, Decoding
 from regard.config.special_tokens import UNK
-from regard.cores import available_cores
 from regard.engines.engine import Aligner, Engine, Progress, Request, quiet
 from regard.errors import UserError
 from regard.memory.store import Memory
@@ -21,18 +19,15 @@ from regard.saved.weights import Array
 from regard.search.hypothesis import Hypothesis
 from regard.terms.glossary import Glossary
 from regard.text.normalise import Form, normalise
-from regard.text.protected.detect import Detected, Detector
+from regard.text.protected.detect import Detector
 from regard.text.protected.reserved import TO_PRIVATE
-from regard.text.subword_file import LONGEST_PIECE
 from regard.text.subwords import Subwords
 from regard.text.word_vocabulary import Words
-from regard.translate.confidence import UNJUDGED, Judgement, judge, repeats
 from regard.translate.decoding import ITERATIONS, chosen_decoding
-from regard.translate.protected.protect import Protector
 from regard.translate.protected.stand_ins import StandIns, chosen_stand_ins
-from regard.translate.recall import Recall, memory_languages
-from regard.translate.sentences import SentencePart, shorten
-from regard.translate.translation import Output, Sentence, Translation
+from regard.translate.recall import memory_languages
+from regard.translate.translation import Output, Translation
+from regard.translate.window import Window
 from regard.translate.words import word_alignment
 
 if TYPE_CHECKING:  # these need torch, which CTranslate2 does without
@@ -46,8 +41,6 @@ MOST_TOKENS = 200  # of a sentence; a longer one is cut, since models are not tr
 WINDOW_LINES = 10_000
 WINDOW_CHARACTERS = 2_000_000
 FORMALITY = {"more": "formal", "less": "plain"}  # DeepL's words, and the names of the levels (text/formality.py)
-CleanText = Callable[[str], str]
-"""A function that normalises a text."""
 Attention = Callable[[Sequence[int], Sequence[int], int | None], Array]
 """A function (source, target, layer) that returns the attention of each target token over the source tokens."""
 
@@ -191,91 +184,7 @@ class Translator:
         progress: Progress = quiet,
     ) -> list[Translation]:
         """Translate texts together: the sentences of all are sorted by length, and equal ones translated once."""
-        request, tag = self.request(options), self.tag(options.target, options.formality)
-        recall = Recall(self, options)
-        recall.look_up(text.strip() for text in texts)
-        guard = Protector(self, options)
-        divided = [recall.whole(text) or guard.divided(text) for text in texts]
-        recall.look_up(part.text for taken in divided for part in taken.parts)
-        clean = cache(lambda text: normalise(text, self.form))  # the same part is normalised several times
-        spelt = self._spelt([part.text for taken in divided for part in taken.parts], clean)
-        fitting = {part: (part,) for taken in divided for part in taken.parts if part.text in recall.pairs}
-        pieces = [
-            [piece for part in taken.parts for piece in fitting.get(part) or self._fitting(part, spelt, clean)]
-            for taken in divided
-        ]
-        languages = [
-            [
-                None if piece.text in recall.pairs else other
-                for piece, other in zip(parts, guard.other_languages(text, parts), strict=True)
-            ]
-            for text, parts in zip(texts, pieces, strict=True)
-        ]
-        different = dict.fromkeys(
-            piece.text
-            for parts, others in zip(pieces, languages, strict=True)
-            for piece, other in zip(parts, others, strict=True)
-            if other is None
-        )
-        for text in recall.pairs.keys() & different.keys():
-            spelt[text] = self.source_subwords.encode([clean(text)])[0]
-        plans = {text: plan for text in different if text not in recall.pairs and (plan := guard.plan(text))}
-        read = {text: plans[text].ids if text in plans else spelt[text] for text in different}
-        known = [text for text in different if read[text] and text not in recall.pairs]
-        found, uses = guard.search(known, [[*tag, *read[text]] for text in known], request, plans, progress)
-        read |= {text: plan.ids for text, plan in plans.items()}
-        written = iter(self.target_subwords.decode_all([one.tokens for text in known for one in found[text]]))
-        outputs = {
-            text: tuple(
-                guard.finished(
-                    text,
-                    plans.get(text),
-                    self.output(text, [*tag, *read[text]], len(tag), one, next(written), options),
-                )
-                for one in found[text]
-            )
-            for text in known
-        }
-        outputs |= {
-            text: (recall.output(text, [*tag, *spelt[text]], len(tag)),) for text in different if text in recall.pairs
-        }
-        fuzzy = recall.fuzzy(known)
-
-        def sentence(piece: SentencePart, language: Detected | None) -> Sentence:
-            text = piece.text
-            tokens = tuple(self.source_subwords.pieces(read.get(text, spelt[text])))
-            own, pair = outputs.get(text, ()) if language is None else (), recall.pairs.get(text)
-            judgement = self._judged(text, read.get(text, spelt[text]), own) if pair is None else Judgement(1.0)
-            if language is not None:
-                judgement = Judgement(None, ("language",))
-            return Sentence(
-                text,
-                tokens,
-                own,
-                piece.after,
-                uses.get(text, ()),
-                pair,
-                fuzzy.get(text),
-                judgement,
-                language is not None or not _sure(judgement, options),
-                language,
-            )
-
-        return [
-            Translation(text, taken.before, tuple(map(sentence, parts, others)))
-            for text, taken, parts, others in zip(texts, divided, pieces, languages, strict=True)
-        ]
-
-    def _judged(self, text: str, source: Sequence[int], outputs: tuple[Output, ...]) -> Judgement:
-        if not outputs:
-            return UNJUDGED
-        best = outputs[0]
-        written = best.text
-        for span in best.spans:  # what was kept is not copied
-            text, written = text.replace(span.text, " "), written.replace(span.text, " ")
-        found = judge(self.calibration, text, len(source), written, best.hypothesis, loop=repeats(source))
-        lost = any(span.how == "appended" for span in best.spans)
-        return replace(found, warnings=(*found.warnings, "appended")) if lost else found
+        return Window(self, texts, options).translated(progress)
 
     def look(self, text: str, options: Options = DEFAULTS) -> "Look":
         """Translate a text and record the internals: every attention weight, the search as a tree, and more."""
@@ -304,9 +213,10 @@ class Translator:
         decoding = chosen_decoding(options, self.saved.config)
         if decoding == "blockwise":
             options = replace(options, beam=1)
-        changes = {key: getattr(options, key) for key in DecodeConfig.model_fields}
-        given = {key: value for key, value in changes.items() if value is not None}
-        decode = check(DecodeConfig, {**self.saved.decode.model_dump(), **given}, "the options")
+        given = {key: value for key in DecodeConfig.model_fields if (value := getattr(options, key)) is not None}
+        decode = self.saved.decode
+        if given:
+            decode = check(DecodeConfig, {**decode.model_dump(), **given}, "the options")
         if decode.beta and (options.sampling is not None or options.required or options.glossary is not None):
             raise UserError(
                 "the coverage penalty (beta) ranks the outputs of a beam search; leave it out with sampling, required "
@@ -380,45 +290,11 @@ class Translator:
         pairs = [(other, into) for into in written for other in read if other != into]
         return sorted(pairs, key=lambda pair: pair != (source, target))
 
-    @cached_property
-    def ranks(self) -> dict[str, int]:
-        """Return the words of the source vocabulary, with their ranks."""
-        begins = [
-            (number, piece[1:]) for number, piece in enumerate(self.source_subwords.spelling) if piece[:1] == b" "
-        ]
-        words = ((number, piece.decode("utf-8", "replace")) for number, piece in begins)
-        return {word: number for number, word in words if word.isalpha()}
-
     def stand_ins(self, tag: Sequence[int]) -> StandIns:
         """Return the words and numbers that stand for protected spans, best first: those that the model copies."""
         if tuple(tag) not in self._stand_ins:
             self._stand_ins[tuple(tag)] = chosen_stand_ins(self, tag)
         return self._stand_ins[tuple(tag)]
-
-    def _spelt(self, texts: Sequence[str], clean: CleanText) -> dict[str, list[int]]:
-        """Return the ids of each distinct text that may be short enough, by its normalised spelling."""
-        different = list(dict.fromkeys(clean(text) for text in texts if len(text) <= self._most_characters))
-        return dict(zip(different, self.source_subwords.encode(different, threads=available_cores()), strict=True))
-
-    @property
-    def _most_characters(self) -> int:
-        """The most characters that most_tokens can spell."""
-        return LONGEST_PIECE * self.most_tokens
-
-    def _fitting(self, part: SentencePart, spelt: dict[str, list[int]], clean: CleanText) -> Iterator[SentencePart]:
-        """Yield a part as normalised pieces that are short enough; their ids are added to `spelt`."""
-
-        def ids(text: str) -> list[int]:
-            if text not in spelt:
-                spelt[text] = self.source_subwords.encode([text])[0]
-            return spelt[text]
-
-        def fits(text: str) -> bool:
-            return len(text) <= self._most_characters and len(ids(clean(text))) <= self.most_tokens
-
-        for piece in shorten(part, fits):
-            ids(clean(piece.text))
-            yield SentencePart(clean(piece.text), piece.after)
 
     def output(
         self, text: str, source: list[int], tags: int, hypothesis: Hypothesis, written: str, options: Options
@@ -441,14 +317,6 @@ class Translator:
         from regard.translate.alignment import cross_attention
 
         return cross_attention(self.model, source, target, layer).numpy()
-
-
-def _sure(judgement: Judgement, options: Options) -> bool:
-    """Return whether a translation is sure enough to be given."""
-    if options.min_confidence is None:
-        return True
-    found = judgement.confidence
-    return not judgement.warnings and (found is None or found >= options.min_confidence)
 
 
 def _no_blank(word: str, given: str) -> str:

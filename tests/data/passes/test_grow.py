@@ -10,7 +10,7 @@ import torch
 from regard.api import train
 from regard.config.data import CorpusConfig, PrepareConfig
 from regard.config.presets import preset
-from regard.data.passes.first_pass import Text
+from regard.data.passes.first_pass import SpooledText
 from regard.data.passes.grow import grown
 from regard.data.passes.second_pass import tempered
 from regard.data.prepare import prepare
@@ -106,8 +106,8 @@ def test_a_bundled_model_learns_another_language(tmp_path: Path) -> None:
 
 
 def test_temperature_raises_the_share_of_little_text() -> None:
-    def text(tag: str, count: int, weight: float = 1.0) -> Text:
-        return Text(CorpusConfig(files=("x",), tag=tag, weight=weight), read=count)
+    def text(tag: str, count: int, weight: float = 1.0) -> SpooledText:
+        return SpooledText(CorpusConfig(files=("x",), tag=tag, weight=weight), read=count)
 
     texts = [text("<2de>", 8000), text("<2ko>", 500, 2.0), text("<2de>", 1000)]
     factors = tempered(texts, 2.0)

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from tests.model.earlier.test_gnmt import KEPT, Scale, attend
+from tests.model.earlier.lstm import KEPT, Scale, attend
 from torch import Tensor, nn
 
 from regard.config.model import model_config

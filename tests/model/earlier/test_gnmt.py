@@ -2,18 +2,16 @@
 
 import pytest
 import torch
-from tests.model.earlier.test_recurrent import step
+from tests.model.earlier.lstm import KEPT, Scale, attend, step
 from torch import Tensor, nn
 
 from regard.config.model import model_config
 from regard.config.special_tokens import BOS, EOS, PAD
 from regard.model.build import build
-from regard.model.earlier.deep import Deep
 from regard.model.earlier.gnmt import Gnmt
 from regard.model.later.experts import Experts
 
 D = 10
-KEPT = 0.7
 
 
 def cell(layer: nn.LSTM | nn.LSTMCell, suffix: str, x: Tensor, m: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
@@ -53,15 +51,6 @@ def mixed(experts: Experts | None, x: Tensor, kept: float) -> Tensor:
     return x if experts is None else x + experts((kept * x)[None, None])[0][0, 0]
 
 
-def attend(model: Deep, y: Tensor, x: list[Tensor]) -> tuple[Tensor, Tensor]:
-    """The context and the weights after the bottom layer's output y."""
-    query, key = model.score.query, model.score.key
-    both = [query.weight @ y + query.bias + key.weight @ x_t + key.bias for x_t in x]
-    scores = torch.stack([model.score.v_D @ torch.tanh(one) for one in both])
-    p = scores.exp() / scores.exp().sum()
-    return torch.stack([p[t] * x[t] for t in range(len(x))]).sum(0), p
-
-
 def slowly(model: Gnmt, source: list[int], target: list[int], kept: float = 1.0) -> tuple[Tensor, Tensor]:
     """The features of one pair, and the weights of attention, one position and one layer after the other."""
     x = encoded(model, source, kept)
@@ -92,13 +81,6 @@ def random_model(encoder: int, decoder: int, **experts: int) -> Gnmt:
         for parameter in model.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))
     return model.eval()
-
-
-class Scale(nn.Module):
-    """In place of dropout: an effect that can be computed."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return KEPT * x
 
 
 @pytest.mark.parametrize("experts", [{}, {"experts": 3, "active_experts": 2, "d_ff": 7}], ids=["plain", "experts"])

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from tests.model.earlier.lstm import step
 from torch import Tensor, nn
 
 from regard.config.model import model_config
@@ -10,20 +11,6 @@ from regard.model.build import build
 from regard.model.earlier.recurrent import AdditiveAttention, Recurrent, cells
 
 D = 12
-
-
-def step(kind: str, layer: nn.RNNBase, suffix: str, x: Tensor, h: Tensor, m: Tensor) -> tuple[Tensor, Tensor]:
-    """One cell at one position of one sentence: the equations of the docstring of `cells`."""
-    W, U, b, b_ = (getattr(layer, f"{name}_{suffix}") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
-    if kind == "rnn":
-        return torch.tanh(W @ x + b + U @ h + b_), m
-    if kind == "lstm":
-        i, f, n, o = (W @ x + b + U @ h + b_).chunk(4)
-        m = torch.sigmoid(f) * m + torch.sigmoid(i) * torch.tanh(n)
-        return torch.sigmoid(o) * torch.tanh(m), m
-    (r, z, n), (r_, z_, n_) = (W @ x + b).chunk(3), (U @ h + b_).chunk(3)
-    z = torch.sigmoid(z + z_)
-    return (1 - z) * torch.tanh(n + torch.sigmoid(r + r_) * n_) + z * h, m
 
 
 def run(kind: str, layers: nn.RNNBase, inputs: list[Tensor], start: list[tuple[Tensor, Tensor]]) -> list[Tensor]:

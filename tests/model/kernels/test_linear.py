@@ -1,8 +1,23 @@
+import copy
+import pickle
+
 import pytest
 import torch
 import torch.nn.functional as F
 
-from regard.model.kernels.linear import FEW, FEWEST, LARGE, MANY, MIDDLING, Linear, linear, training_linear
+from regard.model.kernels import linear as kernels
+from regard.model.kernels.linear import (
+    FEW,
+    FEWEST,
+    LARGE,
+    MANY,
+    MIDDLING,
+    Linear,
+    Packed,
+    linear,
+    pack,
+    training_linear,
+)
 
 
 @pytest.fixture(autouse=True, params=["torch", "onednn"])
@@ -51,6 +66,61 @@ def test_a_few_rows_times_a_large_matrix(shape: tuple[int, ...], columns: int, b
         found = linear(x, weight, bias)
     torch.testing.assert_close(found, F.linear(x, weight, bias), rtol=1e-5, atol=1e-4)
     assert found.is_contiguous()
+
+
+def copied(packed: Packed) -> bool:
+    return packed._copy is not None
+
+
+@pytest.mark.parametrize("rows", [1, 2, FEWEST, FEW, FEW + 1])
+@pytest.mark.parametrize("biased", [True, False], ids=["bias", "no-bias"])
+def test_a_packed_matrix_gives_the_same(rows: int, biased: bool) -> None:
+    x, weight, bias = torch.randn(1, rows, 64), torch.randn(LARGE // 64, 64), torch.randn(LARGE // 64)
+    packed = Packed()
+    with torch.inference_mode():
+        for _ in range(2):
+            found = linear(x, weight, bias if biased else None, packed)
+            torch.testing.assert_close(found, F.linear(x, weight, bias if biased else None), rtol=1e-5, atol=1e-4)
+    assert copied(packed) == (kernels._available() and 1 < rows <= FEW), "where it is faster, and not elsewhere"
+
+
+@pytest.mark.parametrize("change", ["in place", "another", "part of another"])
+def test_a_changed_matrix_is_packed_again(change: str) -> None:
+    layer = Linear(64, LARGE // 64)
+    pack(layer)
+    x = torch.randn(3, 64)
+    with torch.no_grad():
+        before = layer(x)
+        if change == "in place":
+            layer.weight.mul_(2)
+        elif change == "another":
+            layer.weight = torch.nn.Parameter(torch.randn_like(layer.weight))
+        else:
+            layer.weight.data = torch.randn(2, *layer.weight.shape)[1]
+        found = layer(x)
+        torch.testing.assert_close(found, F.linear(x, layer.weight, layer.bias), rtol=1e-5, atol=1e-4)
+        assert not torch.allclose(found, before)
+
+
+def test_a_copy_of_a_packed_layer_packs_its_own() -> None:
+    layer = Linear(64, LARGE // 64)
+    pack(layer)
+    x = torch.randn(3, 64)
+    with torch.no_grad():
+        layer(x)
+        for twin in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+            assert twin.packed is not None and not copied(twin.packed)
+            twin.weight.mul_(2)
+            expected = F.linear(x, twin.weight, twin.bias)
+            torch.testing.assert_close(twin(x), expected, rtol=1e-5, atol=1e-4)
+
+
+def test_a_layer_in_training_packs_nothing() -> None:
+    layer = Linear(64, LARGE // 64)
+    assert layer.packed is None
+    pack(layer)
+    layer(torch.randn(3, 64)).sum().backward()
+    assert layer.packed is not None and not copied(layer.packed) and layer.weight.grad is not None
 
 
 def test_other_kinds_of_numbers() -> None:

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from regard.config.model import model_config
 from regard.config.special_tokens import BOS, EOS, PAD
 from regard.model.build import build
-from regard.model.later.blockwise import BlockwiseTransformer
+from regard.model.later.blockwise import BlockwiseTransformer, starting_heads
 from regard.model.seq2seq import Seq2Seq
 
 SIZES = {
@@ -30,13 +30,26 @@ def model(blocks: int = 4, *, tuned: bool = False) -> BlockwiseTransformer:
     return built
 
 
-def plain(one: BlockwiseTransformer, feature_D: torch.Tensor, token: int, head: int) -> torch.Tensor:
-    """LayerNorm(f + W2 max(0, W1 [f; e] + b1) + b2), from the definition."""
-    heads = one.proposals
+def normed(x: torch.Tensor, norm: torch.nn.Module) -> torch.Tensor:
+    assert isinstance(norm, torch.nn.LayerNorm)
+    return F.layer_norm(x, (8,), norm.weight, norm.bias)
+
+
+def plain(one: BlockwiseTransformer, row: int, feature_D: torch.Tensor, token: int, head: int) -> torch.Tensor:
+    """The features of a proposal, from the definition: one head, one position, one sentence at a time."""
+    heads, there = one.proposals, SOURCE[row] != PAD
+    encoded_SD = one.encode(SOURCE[row : row + 1, there]).encoded_BSD[0]
+    cross = one.decoder[-1].cross
     known_E = torch.cat((feature_D, one.embedding_VD[token] * 8**0.5))
-    inner_F = (known_E @ heads.inner_KEF[head] + heads.inner_bias_K1F[head, 0]).clamp(min=0)
-    y_D = feature_D + inner_F @ heads.outer_KFD[head] + heads.outer_bias_K1D[head, 0]
-    return F.layer_norm(y_D, (8,), heads.norm.weight, heads.norm.bias)
+    x_D = feature_D + heads.known.weight[8 * head : 8 * head + 8] @ known_E + heads.known.bias[8 * head : 8 * head + 8]
+    query_D = heads.query(normed(x_D, heads.around_cross.norm))
+    parts = []
+    for part in (slice(0, 4), slice(4, 8)):  # two heads of attention
+        keys, values = cross.key(encoded_SD)[:, part], cross.value(encoded_SD)[:, part]
+        parts.append(torch.softmax(keys @ query_D[part] / 4**0.5, 0) @ values)
+    x_D = x_D + heads.output(torch.cat(parts))
+    inner_F = heads.feed_forward.inner(normed(x_D, heads.around_feed_forward.norm)).clamp(min=0)
+    return normed(x_D + heads.feed_forward.outer(inner_F), heads.norm)
 
 
 @torch.no_grad()
@@ -53,7 +66,7 @@ def test_heads_learn_the_tokens_after_the_next() -> None:
                 later = t + 2 + head
                 wanted = int(TARGET[row, later]) if later < 6 else PAD
                 assert int(lesson.expected[head, row, t]) == wanted
-                expected = plain(one, features[row, t], int(TARGET[row, t + 1]), head)
+                expected = plain(one, row, features[row, t], int(TARGET[row, t + 1]), head)
                 torch.testing.assert_close(lesson.features[head, row, t], expected, atol=1e-5, rtol=1e-5)
 
 
@@ -63,9 +76,9 @@ def test_proposals_are_the_most_probable_tokens_of_the_heads() -> None:
     for parameter in one.proposals.parameters():
         parameter.normal_()
     features_BTD, state = one.decoded(TARGET[:, :2], one.start(one.encode(SOURCE), 6))
-    proposed = one.proposed(features_BTD[:, 1], torch.tensor([8, 5]))
+    proposed = one.proposed(features_BTD[:, 1], torch.tensor([8, 5]), state)
     for row, token in enumerate((8, 5)):
-        heads = [one.logits(plain(one, features_BTD[row, 1], token, head)).argmax() for head in range(3)]
+        heads = [one.logits(plain(one, row, features_BTD[row, 1], token, head)).argmax() for head in range(3)]
         assert proposed[row].tolist() == [int(choice) for choice in heads]
     assert state.length == 2 and state.first(1).length == 1
 
@@ -74,12 +87,46 @@ def test_proposals_are_the_most_probable_tokens_of_the_heads() -> None:
 def test_what_is_taken_back_leaves_no_trace() -> None:
     one = model().eval()
     start = one.start(one.encode(SOURCE), 6)
-    _, grown = one.decoded(TARGET[:, :4], start)
-    again, _ = one.decoded(TARGET[:, 2:5], grown.first(2))
-    after, _ = one.decoded(TARGET[:, 4:5], grown)  # the longer state still holds what it held
+    _, grown = one.decoded(TARGET[:, [0, 1, 4, 4]], start)
+    taken = grown.first(2)
+    room = taken.caches[0].room  # type: ignore[attr-defined]
+    again, longer = one.decoded(TARGET[:, 2:5], taken)
+    assert longer.caches[0].room is room, "nothing is copied"  # type: ignore[attr-defined]
     whole = one.features(SOURCE, TARGET)
     torch.testing.assert_close(again, whole[:, 2:5], atol=1e-5, rtol=1e-5)
-    torch.testing.assert_close(after, whole[:, 4:5], atol=1e-5, rtol=1e-5)
+
+
+@torch.no_grad()
+def test_taking_back_leaves_a_branch_alone() -> None:
+    """A state that has been advanced twice has two branches, of which one was copied; the other goes on as it was."""
+    one = model().eval()
+    start = one.start(one.encode(SOURCE), 6)
+    _, first = one.decoded(TARGET[:, :3], start)
+    _, second = one.decoded(TARGET[:, 3:5], first)
+    _, other = one.decoded(TARGET[:, [4, 4]], first)
+    other.first(3)
+    after, _ = one.decoded(TARGET[:, 5:6], second)
+    torch.testing.assert_close(after, one.features(SOURCE, TARGET)[:, 5:6], atol=1e-5, rtol=1e-5)
+
+
+def test_heads_start_as_the_last_decoder_layer() -> None:
+    torch.manual_seed(2)
+    for norm in ("pre", "post"):
+        sizes = {**SIZES, "decoder_layers": 2, "norm": norm}
+        trained = dict(build(model_config(**sizes)).state_dict())
+        initial = dict(build(model_config(**sizes, blocks=3)).state_dict())
+        trained = {name: torch.randn_like(weight) for name, weight in trained.items()}
+        heads = starting_heads(initial, trained, 2)
+        assert heads.keys() == initial.keys()
+        assert torch.equal(heads["proposals.query.weight"], trained["decoder.1.cross.query.weight"])
+        assert torch.equal(heads["proposals.output.bias"], trained["decoder.1.cross.output.bias"])
+        assert torch.equal(heads["proposals.feed_forward.inner.weight"], trained["decoder.1.feed_forward.inner.weight"])
+        assert torch.equal(heads["proposals.known.weight"], initial["proposals.known.weight"])
+        theirs = trained["decoder.1.around_cross.norm.weight"]
+        assert torch.equal(heads["proposals.around_cross.norm.weight"], theirs) == (norm == "pre")
+        if norm == "pre":
+            assert torch.equal(heads["proposals.norm.bias"], trained["decoder_norm.bias"])
+        assert torch.equal(heads["embedding_VD"], initial["embedding_VD"]), "the rest is for the caller"
 
 
 @pytest.mark.parametrize("tuned", [False, True])

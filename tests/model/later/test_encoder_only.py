@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from tests.support.plain_layers import PlainLayers, as_tensor
 
 from regard.config.model import model_config
 from regard.config.special_tokens import BOS, EOS, PAD
@@ -41,6 +42,20 @@ def test_a_label_is_expected_once_and_padding_changes_nothing() -> None:
     assert model.pool is not None
     mean = torch.tanh(model.pool(torch.stack((encoded[0].mean(0), encoded[1, :2].mean(0)))))
     torch.testing.assert_close(lesson.features, mean, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@torch.no_grad()
+def test_every_position_sees_all(norm: str) -> None:
+    """Against plain loops."""
+    model = masked(norm=norm).eval()
+    for parameter in model.parameters():
+        parameter.normal_(std=0.5)
+    layers = PlainLayers(model, 2, pre_norm=norm == "pre")
+    encoded = model.encode(SOURCE).encoded_BSD
+    for row, length in enumerate((5, 2)):
+        expected = as_tensor(layers.encoded(SOURCE[row, :length].tolist(), 2))
+        torch.testing.assert_close(encoded[row, :length], expected, atol=2e-4, rtol=1e-3)
 
 
 def test_masks_are_as_in_bert() -> None:

@@ -5,6 +5,7 @@ It has no `advance`, and its decoder sees the future: those parts of the contrac
 
 import pytest
 import torch
+from tests.support.plain_layers import PlainLayers, as_tensor
 
 from regard.config.model import model_config
 from regard.config.special_tokens import BOS, EOS, PAD
@@ -40,6 +41,32 @@ def test_features_depend_on_the_number_of_tokens_alone(model: MaskPredict) -> No
     assert torch.equal(features, model.features(SOURCE, other))
     shorter = model.features(SOURCE[:1], before[:1, :3])
     assert not torch.allclose(features[:1, :3], shorter, atol=1e-3)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@torch.no_grad()
+def test_every_token_sees_all_tokens_and_the_source(norm: str) -> None:
+    """Against plain loops: no causal mask, cross-attention to the encoder's output, and the length from its mean."""
+    torch.manual_seed(5)
+    one = build(model_config(architecture="mask-predict", **SIZES, norm=norm)).eval()
+    assert isinstance(one, MaskPredict)
+    for parameter in one.parameters():
+        parameter.normal_(std=0.5)
+    layers = PlainLayers(one, 2, pre_norm=norm == "pre")
+    tokens = torch.tensor([[7, MASK, 9, MASK, EOS], [MASK, EOS, PAD, PAD, PAD]])
+    memory = one.encode(SOURCE[:2])
+    filled, lengths = one.fill(tokens, memory), one.length_logits(memory)
+    for row, (source, target) in enumerate(((5, 5), (2, 2))):
+        encoded = layers.encoded(SOURCE[row, :source].tolist(), 2)
+        rows = layers.embedded(tokens[row, :target].tolist(), "embedding_VD")
+        for name in ("decoder.0", "decoder.1"):
+            rows = layers.attended(rows, [rows] * target, name)
+            rows = layers.fed(layers.attended(rows, [encoded] * target, name, "cross"), name)
+        rows = [layers.norm(x, "decoder_norm") for x in rows] if norm == "pre" else rows
+        expected = as_tensor([layers.weights["embedding_VD"] @ x for x in rows])
+        torch.testing.assert_close(filled[row, :target], expected, atol=1e-3, rtol=1e-3)
+        of_length = layers.linear(sum(encoded) / len(encoded), "length")  # type: ignore[arg-type]  # a sum of vectors
+        torch.testing.assert_close(lengths[row], as_tensor([of_length])[0], atol=1e-3, rtol=1e-3)
 
 
 def test_padding_changes_nothing(model: MaskPredict) -> None:

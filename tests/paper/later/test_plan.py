@@ -7,14 +7,13 @@ import pytest
 from regard.config.presets import preset
 from regard.errors import UserError
 from regard.paper.experiment import read_experiment
-from regard.paper.later.plan import Later, Writing
+from regard.paper.later.plan import Later, Writing, chosen_runs, runs_of
 from regard.paper.later.report import as_markdown
-from regard.paper.later.run import chosen_rows
 
-REPOSITORY = Path(__file__).parents[3]
+PLAN = Path(__file__).parents[3] / "experiments" / "later.toml"
 
 
-@pytest.mark.parametrize("file", [None, REPOSITORY / "experiments" / "later.toml"])
+@pytest.mark.parametrize("file", [None, PLAN])
 def test_the_plans_name_presets_and_settings_that_exist(file: Path | None) -> None:
     plan = read_experiment(Later, "later", file)
     for row in plan.rows:
@@ -29,13 +28,37 @@ def test_wrong_plans_are_rejected(tmp_path: Path) -> None:
     path.write_text('steps = 2\nrule = "x"\n[[rows]]\nname = "b"\npreset = "tiny"\nheads_for = "a"\n')
     with pytest.raises(UserError, match="not a row before it"):
         read_experiment(Later, "later", path)
+    first = 'steps = 2\nrule = "x"\n[[rows]]\nname = "a"\npreset = "tiny"\n'
+    path.write_text(f'{first}[[rows]]\nname = "b"\npreset = "tiny"\nheads_for = "a"\nseeds = [1, 2]\n')
+    with pytest.raises(UserError, match="has seeds that a lacks"):
+        read_experiment(Later, "later", path)
 
 
 def test_rows_bring_those_that_they_give_heads_to() -> None:
-    plan = read_experiment(Later, "later", None)
-    assert [row.name for row in chosen_rows(plan, ["blocks"])] == ["transformer", "blocks"]
+    plan = read_experiment(Later, "later", PLAN)
+    assert [run.name for run in chosen_runs(plan, ["blocks"])] == ["transformer-1", "blocks-1"]
     with pytest.raises(UserError, match="did you mean 'mamba'"):
-        chosen_rows(plan, ["mambo"])
+        chosen_runs(plan, ["mambo"])
+
+
+def test_runs_are_asked_for_one_by_one_or_in_groups() -> None:
+    plan = read_experiment(Later, "later", PLAN)
+    names = [run.name for run in runs_of(plan)]
+    assert len(set(names)) == len(names) and names[:4] == [
+        "transformer-1",
+        "transformer-2",
+        "transformer-3",
+        "blocks-1",
+    ]
+    assert [run.name for run in chosen_runs(plan, [])] == names
+    assert [run.name for run in chosen_runs(plan, ["mamba"])] == ["mamba-1", "mamba-2", "mamba-3"]
+    assert [run.name for run in chosen_runs(plan, ["listops-512-1-mamba", "mamba-2"])] == [
+        "mamba-2",
+        "listops-512-1-mamba",
+    ]
+    at_512 = [run.name for run in chosen_runs(plan, ["listops-512"])]
+    assert at_512 == [f"listops-512-1-{name}" for name in plan.listops.mixings]  # type: ignore[union-attr]
+    assert set(at_512) < {run.name for run in chosen_runs(plan, ["listops"])}
 
 
 def test_the_report_has_means_and_ranges() -> None:
@@ -51,5 +74,5 @@ def test_the_report_has_means_and_ranges() -> None:
          "writings": [{**written, "bleu": bleu}]}
         for seed, bleu in ((1, 10.0), (2, 20.0))
     ]  # fmt: skip
-    text = as_markdown(plan, runs, [])
+    text = as_markdown(plan, runs)
     assert "15.00 (10.00 to 20.00)" in text and "search, beam 1" in text and plan.rule in text

@@ -46,12 +46,13 @@ def upload(served: Running, name: str, content: bytes, **fields: str) -> Answer:
     return served.post_multipart("/v2/document", {"target_lang": "DE", **fields}, {"file": (name, content)})
 
 
-def asked(served: Running, handle: Any, what: str = "") -> Answer:
-    return served.post(f"/v2/document/{handle['document_id']}{what}", {"document_key": handle["document_key"]})
+def asked(served: Running, handle: Any, what: str = "", **given: str) -> Answer:
+    sent = {"document_key": handle["document_key"], **given}
+    return served.post(f"/v2/document/{handle['document_id']}{what}", sent)
 
 
-def ended(served: Running, handle: Any) -> Any:
-    while (status := asked(served, handle).json)["status"] in ("queued", "translating"):
+def ended(served: Running, handle: Any, **given: str) -> Any:
+    while (status := asked(served, handle, **given).json)["status"] in ("queued", "translating"):
         pass
     return status
 
@@ -232,13 +233,10 @@ def test_the_quota_counts_the_text_of_a_document(folders: dict[str, str], tmp_pa
         assert served.post_multipart("/translate_file", sent, {"file": ("a.docx", content)}).status == 200
         assert served.state.used["me"] == len("The man.")
         handle = upload(served, "a.docx", content, auth_key=key).json
-        until(lambda: served.state.at_work == 0)
-        status = served.post(f"/v2/document/{handle['document_id']}", {**handle, "auth_key": key})
-        assert status.status == 400, "document_id is in the address"
-        status = served.post(
-            f"/v2/document/{handle['document_id']}", {"document_key": handle["document_key"], "auth_key": key}
-        )
-        assert (status.json["status"], status.json["error_message"]) == ("error", "Quota exceeded")
+        refused = served.post(f"/v2/document/{handle['document_id']}", {**handle, "auth_key": key})
+        assert refused.status == 400, "document_id is in the address"
+        status = ended(served, handle, auth_key=key)
+        assert (status["status"], status["error_message"]) == ("error", "Quota exceeded")
         assert served.state.used["me"] == len("The man.")
 
 

@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
+from tests.serve.echo import REQUEST, Echo
 from tests.serve.running import Gated
-from tests.serve.test_cache import REQUEST, Echo
 from tests.support.waiting import until
 
 from regard.serve.batching import batcher as module

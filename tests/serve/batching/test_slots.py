@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import pytest
 from tests.engines.native.conftest import Pair, pair_of  # noqa: F401
 from tests.engines.test_ctranslate2_engine import sources
+from tests.serve.echo import REQUEST, Echo
 from tests.serve.running import Gated
-from tests.serve.test_cache import REQUEST, Echo
 from tests.support.waiting import until
 
 from regard.config.decode import DecodeConfig

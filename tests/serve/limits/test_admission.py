@@ -5,9 +5,8 @@ from pathlib import PurePath
 from typing import Any
 
 import pytest
-from tests.serve.running import MULTIPART, Answer, Gated, Running, gated, multipart, running
-from tests.serve.test_cache import REQUEST, Echo
-from tests.serve.test_middleware import raw, status
+from tests.serve.echo import REQUEST, Echo
+from tests.serve.running import MULTIPART, Answer, Gated, Running, gated, multipart, raw, running, status
 from tests.support.models import sentences
 from tests.support.waiting import until
 

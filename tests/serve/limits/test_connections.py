@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import pytest
-from tests.serve.running import Running, running
-from tests.serve.test_middleware import raw, status
+from tests.serve.running import Running, raw, running, status
 from tests.support.waiting import until
 
 from regard.serve.limits.rates import trusted

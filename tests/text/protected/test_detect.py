@@ -1,8 +1,10 @@
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
-from py3langid.langid import LanguageIdentifier
+from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
+from regard.text import language
 from regard.text.protected.detect import Detector
 
 
@@ -49,16 +51,32 @@ def test_texts_that_tell_nothing(detector: Detector, text: str) -> None:
 
 
 def test_those_who_ask_at_once_wait_for_one_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    read, times = LanguageIdentifier.from_model_file, []
+    read, times = language._unpacked, []
 
-    def counted(*given: object, **named: object) -> LanguageIdentifier:
-        times.append(1)
-        return read(*given, **named)
+    def counted(packed: Path) -> dict[str, language._Table]:
+        times.append(packed)
+        return read(packed)
 
-    monkeypatch.setattr(LanguageIdentifier, "from_model_file", counted)
+    monkeypatch.setattr(language, "_unpacked", counted)
+    language._tables.cache_clear()
     with ThreadPoolExecutor(8) as threads:
-        assert len(list(threads.map(Detector(["en"]).candidates, ["Good morning."] * 8))) == 8
+        assert len(list(threads.map(lambda text: Detector(["en"]).candidates(text), ["Good morning."] * 8))) == 8
     assert len(times) == 1
+
+
+def test_tables_on_disk_are_those_of_py3langid() -> None:
+    theirs = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    for text in ("Tom grew up in a small town.", "Das ist gut.", "안녕", "e\u0301 \u05e9\u05dc\u05d5\u05dd", "😀", ""):
+        assert language._tables().rank(text) == theirs.rank(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["Das ist gut.", "Tom grew up in a small town.", "안녕하세요", "שלום", "😀", "", "12 e\u0301"]
+)
+def test_the_most_probable_is_the_first_candidate(text: str) -> None:
+    for served in (["en", "de"], ["de", "en"], ["ko", "zh-Hans"], []):
+        detector = Detector(served)
+        assert detector.most_probable(text) == detector.candidates(text)[0]
 
 
 def test_the_best_of_some(detector: Detector) -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.train.test_loop import Watcher
-from tests.train.test_step import ALONE, steps, still
+from tests.support.training import ALONE, Watcher, steps, still
 from torch import Tensor
 
 from regard.config.model import model_config
@@ -25,6 +24,7 @@ from regard.train.log import records
 from regard.train.loop import train
 from regard.train.objective.loss import smoothed_cross_entropy
 from regard.train.objective.reward import RewardedSamples, draw_candidates, gleu
+from regard.train.optimizer.adam import Adam
 from regard.train.run import settle
 from regard.train.step import Trainer
 
@@ -155,10 +155,10 @@ def test_a_step_follows_the_mixed_objective(config: Config, data: Prepared, monk
         drawn.append(draw_candidates(*given))  # type: ignore[arg-type]
         return drawn[-1]
 
-    monkeypatch.setattr("regard.train.step.draw_candidates", recorded)
+    monkeypatch.setattr("regard.train.micro_batches.draw_candidates", recorded)
     gradients: dict[str, Tensor] = {}
     monkeypatch.setattr(
-        Trainer, "_adam", lambda self, rate: gradients.update({n: p.grad.clone() for n, p in self.parameters.items()})
+        Adam, "update", lambda self, rate: gradients.update({n: p.grad.clone() for n, p in self.parameters.items()})
     )
     update = trainer.update(step, 1)
     (batch,), (one,) = step.batches, drawn

@@ -22,7 +22,7 @@ def tune(
     reference: Annotated[str | None, typer.Option(metavar="FILE", help="And its translation.")] = None,
     target: Annotated[str | None, typer.Option("--to", metavar="CODE", help="Language, of a model of several.")] = None,
     steps: Annotated[int, typer.Option(min=1, help="Updates of the weights.")] = 200,
-    rate: Annotated[float, typer.Option(help="Learning rate.")] = 1e-4,
+    rate: Annotated[float, typer.Option(help="Learning rate.")] = 5e-5,
     worse: Annotated[float, typer.Option(min=0, metavar="BLEU", help="How much BLEU the model may lose.")] = 0.3,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -39,7 +39,7 @@ def tune(
     from regard.data.lines import text_lines
     from regard.errors import UserError
     from regard.evaluate.aligned import read_aligned
-    from regard.files import check_place
+    from regard.files import disk_mistakes
     from regard.memory.store import Memory
     from regard.tuning.tune import tune as run
 
@@ -47,9 +47,11 @@ def tune(
         raise UserError("--source and --reference go together; give both or none")
     if data is not None and text is not None:
         raise UserError("--text is for tuning without --data; leave one of them out")
-    check_place(out)
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{out}: is a file; name a folder")
     test = None if source is None else list(zip(*read_aligned([source, str(reference)]), strict=True))
     with (
+        disk_mistakes(out),
         Memory(memory) as store,
         sentences_done() as progress,
         watch(TrainConfig(steps=steps), out, tensorboard=False) as observer,
@@ -74,5 +76,6 @@ def tune(
         return
     typer.echo(f"model          {done.model}")
     typer.echo(f"corrections    {done.corrections:,}, mixed with {done.others:,} other pairs")
+    typer.echo(f"steps          {done.steps:,} of {steps:,}")
     typer.echo(f"reproduced     {done.reproduced_before:.0%} before, {done.reproduced_after:.0%} after")
     typer.echo(f"bleu           {done.bleu_before:.2f} before, {done.bleu_after:.2f} after ({done.signature})")

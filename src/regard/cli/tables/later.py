@@ -2,20 +2,23 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.tables.shared import names, warn, watch_run
+from regard.cli.tables.shared import comma_separated, warn, watch_run
 from regard.cli.terminal.options import Json
 
-LISTOPS = "listops"  # the name of the task over length among the rows
+if TYPE_CHECKING:
+    from regard.paper.later.plan import Later
 
 
 def later(
-    data: Annotated[Path, typer.Option(metavar="DIR", help="The folder that `regard prepare` made.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the runs; what is there goes on.")],
     file: Annotated[Path | None, typer.Argument(metavar="[LATER.toml]", help="Another plan.")] = None,
+    data: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder that `regard prepare` made.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The folder of the runs and the report; what is there goes on.")
+    ] = None,
     distilled: Annotated[
         Path | None,
         typer.Option(
@@ -27,7 +30,15 @@ def later(
         typer.Option(metavar="SOURCE REFERENCE", help="Measure on these two files, not on the validation set."),
     ] = None,
     rows: Annotated[
-        str | None, typer.Option(metavar="mamba,listops", help="Run only these rows; listops is the task over length.")
+        str | None,
+        typer.Option(
+            metavar="mamba,listops-256",
+            help="Run only these rows, or runs such as mamba-2; listops is the task over length. Report on all.",
+        ),
+    ] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Train nothing: report on the figures in this folder, one RUN.json a run."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -35,24 +46,48 @@ def later(
 
     regard paper later --data data/m30k --out runs/later
 
+    regard paper later --results experiments/results/later --out docs/pictures
+
     All have the same data, number of parameters and batches. Stopped or killed? The same command goes on; what is done
     is not done again.
     """
-    from regard.data.prepared import Prepared
-    from regard.paper.experiment import read_experiment, sample_of
+    from regard.errors import UserError
+    from regard.paper.drawing import check_picture
+    from regard.paper.experiment import read_experiment
     from regard.paper.later.plan import Later
     from regard.paper.later.report import as_markdown, write_report
-    from regard.paper.later.run import checked_configs, chosen_rows, run_listops, run_translation
+    from regard.paper.later.run import finished
 
-    plan, prepared = read_experiment(Later, "later", file), Prepared.open(data)
-    wanted = names(rows)
-    over_length = plan.listops is not None and (not wanted or LISTOPS in wanted)
-    chosen = chosen_rows(plan, [name for name in wanted if name != LISTOPS]) if wanted != [LISTOPS] else []
-    checked_configs(plan, prepared)
-    sample = sample_of(prepared, test)
-    other = None if distilled is None else Prepared.open(distilled)
+    if out is None:
+        raise UserError("--out is missing; name the folder for the report")
+    plan = read_experiment(Later, "later", file)
+    check_picture(out / "later-steps.svg")
+    if results is not None:
+        training = {"--data": data, "--distilled": distilled, "--test": test, "--rows": rows}
+        if given := [name for name, value in training.items() if value is not None]:
+            raise UserError(f"--results trains nothing, and {given[0]} is for training; leave one of them out")
+        if not results.is_dir():
+            raise UserError(f"{results}: is not a folder; name the one that has the figures of the runs")
+    elif data is None:
+        raise UserError("give --data to train, or --results to report on finished runs")
+    else:
+        _run_later(plan, data, out, distilled, test, comma_separated(rows))
+    figures = finished(plan, results or out)
     out.mkdir(parents=True, exist_ok=True)
-    translation = run_translation(plan, chosen, prepared, other, sample, out, watch_run, warn)
-    listops = run_listops(plan.listops, out, warn) if over_length and plan.listops is not None else []
-    report = write_report(out, plan, translation, listops)
-    typer.echo(json.dumps(report) if as_json else as_markdown(plan, translation, listops), nl=as_json)
+    report = write_report(out, plan, figures)
+    typer.echo(json.dumps(report) if as_json else as_markdown(plan, figures), nl=as_json)
+
+
+def _run_later(
+    plan: "Later", data: Path, out: Path, distilled: Path | None, test: tuple[str, str] | None, rows: list[str]
+) -> None:
+    from regard.data.prepared import Prepared
+    from regard.paper.experiment import sample_of
+    from regard.paper.later.plan import chosen_runs
+    from regard.paper.later.run import Bench, checked_configs, run_later
+
+    prepared = Prepared.open(data)
+    runs = chosen_runs(plan, rows)
+    checked_configs(plan, prepared)
+    other = None if distilled is None else Prepared.open(distilled)
+    run_later(Bench(plan, prepared, other, sample_of(prepared, test), out, watch_run, warn), runs)

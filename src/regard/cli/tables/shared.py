@@ -18,7 +18,7 @@ Runs = Annotated[
 ]
 
 
-def names(given: str | None) -> list[str]:
+def comma_separated(given: str | None) -> list[str]:
     return [name.strip() for name in (given or "").split(",") if name.strip()]
 
 
@@ -26,7 +26,7 @@ def seed_numbers(given: str | None) -> list[int]:
     from regard.errors import UserError
 
     try:
-        return [int(name) for name in names(given)]
+        return [int(name) for name in comma_separated(given)]
     except ValueError:
         raise UserError(f"--seeds {given}: a seed is a whole number; write for example --seeds 1,2") from None
 

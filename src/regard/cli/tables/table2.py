@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.tables.shared import Data, Fresh, Runs, names, show, warn, watch_run
+from regard.cli.tables.shared import Data, Fresh, Runs, comma_separated, show, warn, watch_run
 from regard.cli.terminal.options import Json, Reference, Source
 
 
@@ -82,6 +82,6 @@ def _run_table2(own: SystemOptions, data: Path, out: Path, test: tuple[str, str]
     bench = Bench(
         read_experiment(Table2, "table2", own.plan), prepared, out, sample_of(prepared, test), watch_run, warn
     )
-    outcomes = run_table2(bench, names(own.systems), fresh=own.fresh)
+    outcomes = run_table2(bench, comma_separated(own.systems), fresh=own.fresh)
     report = write_table2(out, bench.plan, outcomes, bench.sample)
     typer.echo(json.dumps(report) if as_json else as_markdown(report), nl=as_json)

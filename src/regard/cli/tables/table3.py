@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.tables.shared import Data, Fresh, Runs, names, seed_numbers, warn, watch_run
+from regard.cli.tables.shared import Data, Fresh, Runs, comma_separated, seed_numbers, warn, watch_run
 from regard.cli.terminal.options import Json
 
 if TYPE_CHECKING:
@@ -99,7 +99,16 @@ def _run_table3(experiment: "Table3", scale: str, data: Path, out: Path, own: Va
     wanted, prepared = seed_numbers(own.seeds), Prepared.open(data)
     sample = sample_of(prepared, own.test, together=True)
     return run_table3(
-        experiment, scale, prepared, out, sample, watch_run, warn, rows=names(own.rows), seeds=wanted, fresh=own.fresh
+        experiment,
+        scale,
+        prepared,
+        out,
+        sample,
+        watch_run,
+        warn,
+        rows=comma_separated(own.rows),
+        seeds=wanted,
+        fresh=own.fresh,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from regard.cli.tables.shared import Fresh, Runs, names, seed_numbers, show, warn, watch_run
+from regard.cli.tables.shared import Fresh, Runs, comma_separated, seed_numbers, show, warn, watch_run
 from regard.cli.terminal.options import Json
 
 
@@ -79,6 +79,6 @@ def _run_table4(own: ParserOptions, *, as_json: bool) -> None:
     experiment = read_experiment(Table4, "table4", own.plan)
     report = run_table4(
         experiment, Trees(**files), own.out, watch_run, warn,
-        arms=names(own.arms), seeds=seed_numbers(own.seeds), fresh=own.fresh,
+        arms=comma_separated(own.arms), seeds=seed_numbers(own.seeds), fresh=own.fresh,
     )  # fmt: skip
     typer.echo(json.dumps(report) if as_json else as_markdown(report), nl=as_json)

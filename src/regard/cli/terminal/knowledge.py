@@ -37,7 +37,8 @@ def informed(translator: "Translator", options: "Options", glossary: Path | None
 class Remarks:
     """Reports on standard error which terms translations lack, and which of them are not to be trusted."""
 
-    def __init__(self) -> None:
+    def __init__(self, translator: "Translator") -> None:
+        self.read = {source for source, _ in translator.directions}
         self.count = 0
 
     def see(self, line: int, translation: "Translation") -> None:
@@ -48,9 +49,8 @@ class Remarks:
             self._tell(f"line {line + 1}: {use.source!r} could not be placed as {' or '.join(use.targets)!r}")
         for sentence in translation.sentences:
             if sentence.language is not None:
-                other = name(sentence.language.language)
-                start = sentence.source[:60]
-                self._tell(f"line {line + 1}: left as it is, since it is {other}; --force translates it: {start}")
+                other, remedy = name(sentence.language.language), self._remedy(sentence.language.language)
+                self._tell(f"line {line + 1}: left as it is, since it is {other}; {remedy}: {sentence.source[:60]}")
                 continue
             wrong = " and ".join(WARNINGS[name] for name in sentence.judgement.warnings)
             if sentence.kept:
@@ -58,6 +58,15 @@ class Remarks:
                 self._tell(f"line {line + 1}: left untranslated ({sure}): {sentence.source[:60]}")
             elif wrong:
                 self._tell(f"line {line + 1}: the translation {wrong}: {sentence.source[:60]}")
+
+    def _remedy(self, language: str) -> str:
+        """Say what translates a text in another language."""
+        from regard.saved.bundled import translation_models
+
+        if language in self.read:
+            return f"--from {language} translates it"
+        bundled = (name for name, languages in translation_models().items() if language in languages)
+        return f"--model {model} translates it" if (model := next(bundled, None)) else "--force translates it"
 
     def _tell(self, sentence: str) -> None:
         import typer

@@ -44,7 +44,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     groups: dict[str, Any] = {}
     flat: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(command).parameters.items():
-        if is_dataclass(parameter.annotation):
+        if isinstance(parameter.annotation, type) and is_dataclass(parameter.annotation):
             groups[name] = parameter.annotation
             flat += inspect.signature(parameter.annotation).parameters.values()
         else:
@@ -64,7 +64,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @dataclass(frozen=True)
-class SearchOptions:
+class DecodingOptions:
     """How `regard translate` and `regard evaluate` translate."""
 
     engine: Engine = "auto"

@@ -18,7 +18,7 @@ from regard.data.passes.spool import Frame, Spool
 from regard.data.passes.stages import Clean, Kept
 from regard.data.passes.workers import Workers
 from regard.data.prepare_report import in_words
-from regard.data.raw_pairs import Chunk, Reading, parse_chunk
+from regard.data.raw_pairs import LineSettings, RawChunk, parse_chunk
 from regard.data.spans import PlainText
 from regard.data.treebank import Treebank
 from regard.errors import UserError
@@ -32,7 +32,7 @@ _NO_FILTERS = FilterConfig(max_characters=1 << 30, max_ratio=None, identical=Tru
 
 
 @dataclass
-class Text:
+class SpooledText:
     """A corpus in the spool, with the counts of its pairs."""
 
     config: CorpusConfig
@@ -66,12 +66,12 @@ def _unset(bits: bytes | bytearray, start: int, end: int) -> Kept:
 
 
 @dataclass(frozen=True)
-class Texts:
+class SpooledTexts:
     """All corpora that were read."""
 
     spool: Path
-    train: list[Text]
-    valid: list[Text]
+    train: list[SpooledText]
+    valid: list[SpooledText]
     valid_in_train: int
 
 
@@ -84,7 +84,7 @@ def first_pass(
     raw: Path,
     workers: Workers,
     progress: PrepareProgress,
-) -> Texts:
+) -> SpooledTexts:
     """Read all corpora. The validation set comes first, so that its pairs are known when they occur in training.
 
     Its raw texts are also written to `raw`, so that translations of them can be evaluated.
@@ -93,8 +93,10 @@ def first_pass(
     spool, duplicates, overlap = Spool(scratch / "pairs"), Duplicates(scratch), _Overlap()
     total = sum(corpus.size for corpus in corpora) if all(corpus.size for corpus in corpora) else None
 
-    def read(corpus: Corpus, chunks: Iterator[Chunk], filters: FilterConfig, see: Callable[[bytes], None]) -> Text:
-        text = Text(corpus.config)
+    def read(
+        corpus: Corpus, chunks: Iterator[RawChunk], filters: FilterConfig, see: Callable[[bytes], None]
+    ) -> SpooledText:
+        text = SpooledText(corpus.config)
         drops = config.protect and filters is not _NO_FILTERS
         clean = Clean(corpus.reading, config.form, filters, corpus.config.tag or "", protect=drops)
         for cleaned in workers.map(clean, chunks):
@@ -126,10 +128,10 @@ def first_pass(
         _drop_repeated(train_texts, duplicates)
     for text in valid_texts + train_texts:
         _check_not_empty(text)
-    return Texts(spool.path, train_texts, valid_texts, overlap.found)
+    return SpooledTexts(spool.path, train_texts, valid_texts, overlap.found)
 
 
-def _written(corpus: Corpus, raw: Path) -> Iterator[Chunk]:
+def _written(corpus: Corpus, raw: Path) -> Iterator[RawChunk]:
     """Yield the corpus's chunks, and append their pairs, blank ones too, to `raw`, one JSON object a line."""
     with raw.open("a", encoding="ascii") as file:  # with escapes: JSON may contain what UTF-8 can't
         for chunk in corpus.chunks():
@@ -145,11 +147,11 @@ def _opened(corpus: CorpusConfig, config: PrepareConfig) -> Corpus:
         return Treebank(corpus, config)
     if config.task == "denoise":
         return PlainText(corpus, config)
-    reading = Reading(corpus.files, config.source_language, config.target_language, config.skip_invalid)
+    reading = LineSettings(corpus.files, config.source_language, config.target_language, config.skip_invalid)
     return Corpus(corpus, reading)
 
 
-def _drop_repeated(texts: list[Text], duplicates: Duplicates) -> None:
+def _drop_repeated(texts: list[SpooledText], duplicates: Duplicates) -> None:
     found = duplicates.repeated()
     start = 0
     for text in texts:
@@ -159,7 +161,7 @@ def _drop_repeated(texts: list[Text], duplicates: Duplicates) -> None:
         start += sum(frame.count for frame in text.frames)
 
 
-def _check_not_empty(text: Text) -> None:
+def _check_not_empty(text: SpooledText) -> None:
     if not text.count():
         names = " and ".join(map(shown, text.config.files))
         raise UserError(

@@ -10,7 +10,7 @@ import numpy as np
 
 from regard.config.data import PrepareConfig
 from regard.config.task import SYMBOLIC
-from regard.data.passes.first_pass import PrepareProgress, Text, Texts
+from regard.data.passes.first_pass import PrepareProgress, SpooledText, SpooledTexts
 from regard.data.passes.grow import grown
 from regard.data.passes.lexicon import lexicon
 from regard.data.passes.spool import Frame, read_frame
@@ -26,7 +26,7 @@ from regard.text.vocabularies import vocabulary, vocabulary_files
 from regard.text.word_vocabulary import Words
 
 
-def learn(texts: Texts, config: PrepareConfig) -> tuple[Subwords, Subwords | Symbols]:
+def learn(texts: SpooledTexts, config: PrepareConfig) -> tuple[Subwords, Subwords | Symbols]:
     """Learn subwords from a sample of the training pairs, for both sides together or for each, or load the given ones.
 
     The target of a parser has a symbol for each bracket and tag of all training trees instead.
@@ -62,7 +62,7 @@ def take(folder: Path, config: PrepareConfig) -> tuple[Subwords, Subwords | Symb
 
 
 def _grown(
-    texts: Texts, config: PrepareConfig, source: Subwords, target: Subwords | Symbols
+    texts: SpooledTexts, config: PrepareConfig, source: Subwords, target: Subwords | Symbols
 ) -> tuple[Subwords, Subwords]:
     """Return the subwords with more, learned from a sample of the training pairs."""
     if isinstance(target, Symbols):
@@ -81,7 +81,7 @@ def _grown(
     return new, grown(target, sentences((1,)), config.grow)
 
 
-def _symbols(texts: Texts, config: PrepareConfig) -> Symbols:
+def _symbols(texts: SpooledTexts, config: PrepareConfig) -> Symbols:
     """Return the symbols of all training trees, or the labels of all training texts."""
     if config.task == "labels":
         spaced = next((label for label in _targets(texts, [*texts.train, *texts.valid]) if " " in label), None)
@@ -91,7 +91,7 @@ def _symbols(texts: Texts, config: PrepareConfig) -> Symbols:
 
 
 def _subwords(
-    texts: Texts, sample: list[tuple[Frame, Integers]], config: PrepareConfig, sides: tuple[int, ...]
+    texts: SpooledTexts, sample: list[tuple[Frame, Integers]], config: PrepareConfig, sides: tuple[int, ...]
 ) -> Subwords:
     kind = "words" if config.vocabulary_kind == "words" else config.subwords
     scale = sum(text.count() for text in texts.train) / sum(len(rows) for _, rows in sample)
@@ -100,7 +100,7 @@ def _subwords(
     return vocabulary(alone(task, sample), "subwords")
 
 
-def _with_dictionary(texts: Texts, sample: list[tuple[Frame, Integers]], source: Words) -> Words:
+def _with_dictionary(texts: SpooledTexts, sample: list[tuple[Frame, Integers]], source: Words) -> Words:
     """Return the vocabulary of sources with a dictionary learned from the sample."""
 
     def pairs() -> Iterator[tuple[str, str]]:
@@ -111,13 +111,13 @@ def _with_dictionary(texts: Texts, sample: list[tuple[Frame, Integers]], source:
     return source.with_dictionary(lexicon(pairs()))
 
 
-def _targets(texts: Texts, some: Sequence[Text]) -> Iterator[str]:
+def _targets(texts: SpooledTexts, some: Sequence[SpooledText]) -> Iterator[str]:
     for text in some:
         for frame in text.frames:
             yield from read_frame(texts.spool, frame)[1]
 
 
-def _tell_unknown(texts: Texts, symbols: Symbols) -> None:
+def _tell_unknown(texts: SpooledTexts, symbols: Symbols) -> None:
     """Warn of labels and tags in the validation trees that no training tree has: a model can't write them."""
     for text in texts.valid:
         found = {symbol for line in _targets(texts, [text]) for symbol in line.split(" ")}
@@ -125,7 +125,7 @@ def _tell_unknown(texts: Texts, symbols: Symbols) -> None:
             text.warnings.append(f"symbols that the training data has not: {' '.join(unknown)}")
 
 
-def _sample(texts: Sequence[Text], size: int, seed: int) -> Iterator[tuple[Frame, Integers]]:
+def _sample(texts: Sequence[SpooledText], size: int, seed: int) -> Iterator[tuple[Frame, Integers]]:
     """Yield rows of frames: one pair of each of `size` equal parts of the kept pairs, or all if there are fewer."""
     total = sum(text.count() for text in texts)
     edges = np.arange(min(size, total) + 1) * total // min(size, total)
@@ -140,7 +140,7 @@ def _sample(texts: Sequence[Text], size: int, seed: int) -> Iterator[tuple[Frame
             start += len(rows)
 
 
-def tempered(texts: Sequence[Text], temperature: float) -> dict[str, float]:
+def tempered(texts: Sequence[SpooledText], temperature: float) -> dict[str, float]:
     """Return a factor for the weights of the corpora with each tag: their share becomes its 1/temperature-th power."""
     sizes: Counter[str] = Counter()
     for text in texts:
@@ -160,7 +160,7 @@ class SecondPass:
 
     def __init__(
         self,
-        texts: Texts,
+        texts: SpooledTexts,
         subwords: tuple[Subwords, Subwords | Symbols],
         folder: Path,
         workers: Workers,
@@ -177,7 +177,7 @@ class SecondPass:
         """By which the weights of the corpora with a tag are multiplied."""
         self._done, self._total = 0, sum(text.count() for text in texts.train + texts.valid)
 
-    def encode(self, name: str, texts: Sequence[Text]) -> EncodedSplit:
+    def encode(self, name: str, texts: Sequence[SpooledText]) -> EncodedSplit:
         """Write the shards of a split."""
         source, target = SideCount(), SideCount()
         jobs = (EncodeJob(frame, kept, text.config.tag) for text in texts for frame, kept in text.parts())

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from regard.config.data import FilterConfig
 from regard.data.passes.spool import Frame, read_frame
 from regard.data.prepared import Ids, Integers
-from regard.data.raw_pairs import Chunk, Reading, parse_chunk
+from regard.data.raw_pairs import LineSettings, RawChunk, parse_chunk
 from regard.text.filters import EMPTY, PROTECTED, digest, reason_after, reason_before
 from regard.text.formality import INTO_KOREAN, level_tag
 from regard.text.normalise import Form, normalise
@@ -46,7 +46,7 @@ class Cleaned(NamedTuple):
 class Clean:
     """Raw lines -> normalised, filtered pairs."""
 
-    reading: Reading
+    reading: LineSettings
     form: Form
     filters: FilterConfig
     tag: str
@@ -54,7 +54,7 @@ class Clean:
     protect: bool = False
     """Drop pairs whose addresses or placeholders differ."""
 
-    def __call__(self, chunk: Chunk) -> Cleaned:
+    def __call__(self, chunk: RawChunk) -> Cleaned:
         if not any(block.strip(b"\n") for block in chunk.blocks):  # blank lines, of which a file may have millions
             return Cleaned(0, b"", b"", b"", Counter({EMPTY: chunk.count}))
         sources, targets, dropped = parse_chunk(chunk, self.reading)

@@ -19,7 +19,7 @@ ONCE = frozenset(  # elements that must be unique in a document, so that a copy 
     """
     w:bookmarkStart w:bookmarkEnd w:commentRangeStart w:commentRangeEnd w:commentReference w:footnoteReference
     w:endnoteReference w:drawing w:pict w:object mc:AlternateContent w:fldChar w:instrText w:permStart w:permEnd w:del
-    w:moveFrom w:sectPr w:sdtPr w:numPr w:pPrChange w:rPrChange
+    w:moveFrom w:sectPr w:sdtPr w:pPrChange w:rPrChange
     """.split()  # noqa: SIM905
 )
 TABLE = (
@@ -29,6 +29,8 @@ TABLE = (
     '<w:tblGrid><w:gridCol w:w="4600"/><w:gridCol w:w="4600"/></w:tblGrid>'
 )
 MOST_COLUMNS = 16_384
+NO_NUMBER = '<w:numPr><w:numId w:val="0"/></w:numPr>'  # a copy would count, too
+_BEFORE_NUMBER = frozenset("w:pStyle w:keepNext w:keepLines w:pageBreakBefore w:framePr w:widowControl".split())  # noqa: SIM905
 
 
 def document(content: bytes, name: str, languages: Languages) -> Document:
@@ -40,15 +42,37 @@ def document(content: bytes, name: str, languages: Languages) -> Document:
     if b"xmlns:w=" not in source.content:
         raise UserError(f"{name}: was made in an unusual way; save it anew in Word or LibreOffice, or omit --bilingual")
 
+    numbered = _numbered(package)
+
     def whole(texts: Sequence[str]) -> bytes:
         done = Package(opened.whole(texts), name)
         other = Source(done.read(body), f"{name}, {body}")
-        return done.written({body: source.encoded(_beside(source, other))})
+        return done.written({body: source.encoded(_beside(source, other, numbered))})
 
     return Document(opened.parts, whole, opened.kept)
 
 
-def _beside(source: Source, other: Source) -> str:
+def _numbered(package: Package) -> set[str]:
+    """Return the ids of the styles that number their paragraphs, or give them bullets."""
+    based: dict[str, str] = {}
+    found: set[str] = set()
+
+    def taken(style: Element) -> None:
+        own, parent = style.attributes.get("w:styleId", ""), style.first("w:basedOn")
+        properties = style.first("w:pPr")
+        if properties is not None and properties.first("w:numPr") is not None:
+            found.add(own)
+        elif parent is not None:
+            based[own] = parent.attributes.get("w:val", "")
+
+    for part in (part for part, kind in types(package).items() if kind == "styles"):
+        Source(package.read(part), f"{package.name}, {part}").each("w:style".__eq__, taken)
+    while more := {own for own, parent in based.items() if parent in found} - found:
+        found |= more
+    return found
+
+
+def _beside(source: Source, other: Source, numbered: set[str]) -> str:
     """Return the body with a table of two columns wherever the translation differs."""
     here, there = source.elements("w:body")[0], other.elements("w:body")[0]
     out = [other.raw(0, there.inner)]
@@ -60,12 +84,14 @@ def _beside(source: Source, other: Source) -> str:
         whole = open_fields == 0 == fields
         open_fields += fields
         if ours != theirs and whole and one.name == "w:p" and "<w:sectPr" not in ours:
-            rows.append(f"<w:tr><w:tc><w:tcPr/>{_copy(source, one)}</w:tc><w:tc><w:tcPr/>{theirs}</w:tc></w:tr>")
+            rows.append(
+                f"<w:tr><w:tc><w:tcPr/>{_copy(source, one, numbered)}</w:tc><w:tc><w:tcPr/>{theirs}</w:tc></w:tr>"
+            )
             continue
         out += _table(rows)
         rows = []
         if ours != theirs and whole and one.name == "w:tbl":  # too wide for half a page
-            out += [_copy(source, one), "<w:p/>"]
+            out += [_copy(source, one, numbered), "<w:p/>"]
         out.append(theirs)
     out += [*_table(rows), other.raw(there.outer, len(other.content))]
     return "".join(out)
@@ -82,14 +108,27 @@ def _fields(element: Element) -> int:
     return kinds.count("begin") - kinds.count("end")
 
 
-def _copy(source: Source, node: Node) -> str:
-    """Return a copy of an element without what must be unique in a document."""
+def _copy(source: Source, node: Node, numbered: set[str]) -> str:
+    """Return a copy of an element without what must be unique in a document, and without numbers."""
     if not isinstance(node, Element):
         return source.raw(node.start, node.end)
     if node.name in ONCE:
         return ""
-    inside = "".join(_copy(source, child) for child in node.children)
+    if node.name == "w:pPr":
+        return _unnumbered(source, node, numbered)
+    inside = "".join(_copy(source, child, numbered) for child in node.children)
     return source.raw(node.start, node.inner) + inside + source.raw(node.outer, node.end)
+
+
+def _unnumbered(source: Source, properties: Element, numbered: set[str]) -> str:
+    """Return a copy of a paragraph's properties that takes its number away."""
+    style, own = properties.first("w:pStyle"), properties.first("w:numPr")
+    counts = own is not None or (style is not None and style.attributes.get("w:val") in numbered)
+    before = [one for one in properties.elements() if one.name in _BEFORE_NUMBER]
+    after = [one for one in properties.elements() if one.name not in _BEFORE_NUMBER | {"w:numPr"}]
+    copies = ["".join(_copy(source, one, numbered) for one in some) for some in (before, after)]
+    start, end = source.raw(properties.start, properties.inner), source.raw(properties.outer, properties.end)
+    return start + (NO_NUMBER if counts else "").join(copies) + end
 
 
 def workbook(content: bytes, name: str, languages: Languages) -> Document:

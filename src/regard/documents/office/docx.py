@@ -47,6 +47,7 @@ _AFTER_BIDI = re.compile(  # the properties of a paragraph that follow its direc
     r"|textAlignment|textboxTightWrap|outlineLvl|divId|cnfStyle|rPr|sectPr|pPrChange)\b|</w:pPr>"
 )
 _AFTER_RTL = re.compile(r"<w:(?:cs|em|lang|eastAsianLayout|specVanish|oMath|rPrChange)\b|</w:rPr>")
+_WESTERN = re.compile(r"<w:(b|i|sz)(\s[^>]*)?/>(?!\s*<w:\1Cs\b)")  # formatting that Arabic and Hebrew have apart
 _TABLE = re.compile(r"(<w:tblPr>(?:\s*<w:(?:tblStyle|tblpPr|tblOverlap)\b[^>]*/>)*+)(?!\s*<w:bidiVisual)")
 _DEFAULT = re.compile(r"(<w:rPrDefault>\s*<w:rPr>)(.*?)(</w:rPr>\s*</w:rPrDefault>)", re.DOTALL)
 _FONTS = re.compile(r"<w:rFonts\b[^>]*/>")
@@ -81,6 +82,7 @@ def _words(target: str | None) -> Dialect:
         WORDS,
         hidden=_hidden,
         code=_code,
+        inline=_inline,
         key=lambda opening: _NOTHING.sub("", _NOISE.sub("", opening)),
         paragraph=_from_the_right if turned else str,
         run=_run_from_the_right if turned else str,
@@ -103,6 +105,13 @@ def _code(element: Element) -> bool:
     return style is not None and re.sub(r"[\s_-]", "", style.attributes.get("w:val", "").lower()) in CODE
 
 
+def _inline(element: Element) -> bool:
+    """Return whether a picture, or a formula of another program, is in the line and not beside it."""
+    if element.name == "w:object":
+        return True
+    return element.name == "w:drawing" and element.first("wp:inline") is not None
+
+
 def _from_the_right(start: str) -> str:
     """Return a paragraph's start with the direction from right to left."""
     if "<w:bidi" in start:
@@ -114,12 +123,19 @@ def _from_the_right(start: str) -> str:
 
 
 def _run_from_the_right(opening: str) -> str:
+    """Return a run's start with the direction from right to left, and its formatting for such scripts."""
+    opening = _complex(opening)
     if "<w:rtl" in opening:
         return opening
     if "<w:rPr>" not in opening:
         return opening.replace("<w:rPr/>", "") + "<w:rPr><w:rtl/></w:rPr>"
     at = _AFTER_RTL.search(opening)
     return opening[: at.start()] + "<w:rtl/>" + opening[at.start() :] if at else opening
+
+
+def _complex(text: str) -> str:
+    """Return a text in which what is bold, italic or of a size is so in scripts from the right, too."""
+    return _WESTERN.sub(lambda found: f"{found[0]}<w:{found[1]}Cs{found[2] or ''}/>", text)
 
 
 def _tables_from_the_right(text: str) -> str:
@@ -131,6 +147,7 @@ def _styled(target: str) -> Change:
     chosen = font(target)
 
     def changed(text: str) -> str:
+        text = _complex(text) if right_to_left(target) else text
         return _DEFAULT.sub(lambda found: found[1] + default(found[2]) + found[3], text, count=1)
 
     def default(properties: str) -> str:

@@ -23,6 +23,7 @@ NAVIGATION = Dialect(blocks=frozenset(("ncx:text",)))
 _ALT = re.compile(r"""(?<=\s)alt\s*=\s*(["'])([^"'<>]*?\w[^"'<>]*?)\1""")
 _LANGUAGE = re.compile(r"(<dc:language\b[^>]*>)[^<]*(</dc:language>)")
 _SPINE = re.compile(r"(<(?:\w+:)?spine\b)((?:\s[^>]*?)?)(/?>)")
+_BEFORE_3 = re.compile(r"""<(?:\w+:)?package\b[^>]*\sversion\s*=\s*["'][12]\.""")  # they have no page direction
 
 
 def read(content: bytes, name: str, languages: Languages) -> Document:
@@ -84,7 +85,7 @@ def _described(target: str) -> Change:
 
     def changed(text: str) -> str:
         text = _LANGUAGE.sub(rf"\g<1>{target}\2", text, count=1)
-        return _SPINE.sub(_turned, text) if right_to_left(target) else text
+        return _SPINE.sub(_turned, text) if right_to_left(target) and not _BEFORE_3.search(text) else text
 
     return changed
 

@@ -22,13 +22,17 @@ FIELDS = """
     conditional-text hidden-text hidden-paragraph sheet-name template-name text-input creation-date creation-time
     modification-date modification-time print-date print-time editing-duration editing-cycles initial-creator creator
     printed-by keywords word-count character-count paragraph-count table-count image-count object-count
-    bibliography-mark dde-connection measure script ruby user-defined table-formula
+    bibliography-mark dde-connection measure script ruby user-defined table-formula drop-down
 """
+MIRRORED = {"left": "right", "start": "right", "end": "left"}
 VALUES = frozenset(("float", "percentage", "currency", "date", "time", "boolean"))
 _STYLE_NAME = re.compile(r"""\stext:style-name=(?:"([^"]*)"|'([^']*)')""")
 _RSID = re.compile(r"""\s[\w]+:(?:rsid|paragraph-rsid)=(?:"[^"]*"|'[^']*')""")
 _MODE = re.compile(r"""(\sstyle:writing-mode=)(?:"(?:lr-tb|lr|page)"|'(?:lr-tb|lr|page)')""")
-_LEFT = re.compile(r"""(\sfo:text-align=)(?:"left"|'left')""")
+_ALIGNED = re.compile(r"""(\sfo:text-align=)(?:"(left|start|end)"|'(left|start|end)')""")
+_PARAGRAPHS = re.compile(r"<style:paragraph-properties\b(?![^>]*\sfo:text-align=)")
+_TEXT = re.compile(r"""<style:text-properties\b(?:[^>"'/]|"[^"]*"|'[^']*')*+""")
+_WESTERN = re.compile(r"""\sfo:(font-weight|font-style|font-size)=("[^"]*"|'[^']*')""")
 _DEFAULT = re.compile(r"<style:default-style\b.*?</style:default-style>", re.DOTALL)
 
 
@@ -43,6 +47,20 @@ def _cell(walk: Walk, element: Element) -> Iterator[Piece]:
         yield from walk.content(element)
 
 
+def _section(walk: Walk, element: Element) -> Iterator[Piece]:
+    """Yield a section; a hidden one stays."""
+    if element.attributes.get("text:display") == "none":
+        walk.kept["hidden text"] += 1
+        yield walk.raw(element)
+    else:
+        yield from walk.content(element)
+
+
+def _inline(element: Element) -> bool:
+    """Return whether a picture is in the line and not beside it."""
+    return element.attributes.get("text:anchor-type") == "as-char"
+
+
 TEXTS = Dialect(
     blocks=frozenset(("text:p", "text:h", "svg:title", "svg:desc")),
     runs=frozenset(("text:span",)),
@@ -52,7 +70,8 @@ TEXTS = Dialect(
     dividers=frozenset(("text:tab", "text:line-break")),
     noise=frozenset(("text:soft-page-break",)),
     characters={"text:s": " "},
-    special={"table:table-cell": _cell, "table:covered-table-cell": _cell},
+    special={"table:table-cell": _cell, "table:covered-table-cell": _cell, "text:section": _section},
+    inline=_inline,
 )
 EDGES = frozenset(
     f"style:{what}{which}" for what in ("header", "footer") for which in ("", "-left", "-first")
@@ -108,7 +127,12 @@ def read(content: bytes, name: str, languages: Languages) -> Document:
     if "content.xml" not in package:
         package.read("content.xml")
     target = languages.target
-    changes = {member: _styled(target) for member in ("styles.xml", "content.xml") if member in package and target}
+    aligned = not name.lower().endswith(".ods")  # a cell's own alignment stays
+    changes = {
+        member: _styled(target, aligned=aligned)
+        for member in ("styles.xml", "content.xml")
+        if member in package and target
+    }
     return assembled(package, parts, changes, kept)
 
 
@@ -149,8 +173,12 @@ def _with_styles(package: Package, member: str) -> Dialect:
     )
 
 
-def _styled(target: str | None) -> Change:
-    """Return a function that sets the direction, the language and the font of styles."""
+def _styled(target: str | None, *, aligned: bool) -> Change:
+    """Return a function that sets the direction, the language and the font of styles.
+
+    Left and right are exchanged for a language from the right if `aligned`. They are written as such, since LibreOffice
+    takes the start of a line for its left end.
+    """
     assert target is not None
     code, chosen, turned = tag(target), font(target), right_to_left(target)
     kind = "style:{}-asian" if chosen else "style:{}-complex" if turned else "fo:{}"
@@ -166,10 +194,18 @@ def _styled(target: str | None) -> Change:
         for name, value in given.items():
             style = re.sub(rf"""\s{name}=(?:"[^"]*"|'[^']*')""", "", style)
             style = re.sub(r"(<style:text-properties\b)", rf'\1 {name}="{value}"', style)
-        return style
+        return _PARAGRAPHS.sub(r'\g<0> fo:text-align="right"', style) if turned and aligned else style
+
+    def own(found: re.Match[str]) -> str:
+        """Return text properties in which what is bold, italic or of a size is so in the language's script, too."""
+        script = "asian" if chosen else "complex"
+        more = [f" style:{name}-{script}={value}" for name, value in _WESTERN.findall(found[0])]
+        return found[0].rstrip() + "".join(one for one in more if one.partition("=")[0] not in found[0])
 
     def changed(text: str) -> str:
         text = _DEFAULT.sub(default, text)
-        return _LEFT.sub(r'\1"start"', _MODE.sub(r'\1"rl-tb"', text)) if turned else text
+        text = _TEXT.sub(own, text) if chosen or turned else text
+        text = _MODE.sub(r'\1"rl-tb"', text) if turned else text
+        return _ALIGNED.sub(lambda one: f'{one[1]}"{MIRRORED[one[2] or one[3]]}"', text) if turned and aligned else text
 
     return changed

@@ -15,6 +15,11 @@ from regard.errors import UserError
 TYPES = "[Content_Types].xml"
 _NOISE = re.compile(r"""\s(?:lang|altLang|dirty|err|noProof|smtClean|bmk)=(?:"[^"]*"|'[^']*')""")
 _PARAGRAPH = re.compile(r"<(?:\w+:)?p\b[^>]*>\s*(?:<(\w+:)?pPr\b([^>]*?)(/?)>)?", re.DOTALL)
+_LEFT = re.compile(r"""(\salgn=)(?:"l"|'l')""")
+_DIRECTION = re.compile(r"""\srtl=(?:"[^"]*"|'[^']*')""")
+_TABLE = re.compile(r"(<a:tblPr\b)([^>]*?)(/?>)")
+_LEVEL = re.compile(r"<(?:\w+:)?(?:lvl\dpPr|defPPr)\b[^>]*?(?=\s*/?>)")
+_MASTER_STYLES = re.compile(r"<p:(txStyles|notesStyle|defaultTextStyle)\b.*?</p:\1>", re.DOTALL)
 _RUN_LANGUAGE = re.compile(r"""(<(?:\w+:)?rPr\b[^>]*?\slang=)(?:"[^"]*"|'[^']*')""")
 _EMPTY_EAST_ASIAN = re.compile(r"""(<(?:\w+:)?ea\s+typeface=)(?:""|'')""")
 
@@ -82,8 +87,11 @@ def walked(package: Package, name: str, dialect: Dialect, kept: Counter[str]) ->
     return source, Walk(source, dialect, kept).part(name)
 
 
-def drawing(target: str | None) -> Dialect:
-    """Return the dialect for the paragraphs of slides, charts and diagrams."""
+def drawing(target: str | None, *, styled: bool = False) -> Dialect:
+    """Return the dialect for the paragraphs of slides, charts and diagrams.
+
+    `styled`: a paragraph that names no alignment has that of its master, or of a chart's titles.
+    """
     return Dialect(
         blocks=frozenset(("a:p",)),
         runs=frozenset(("a:r",)),
@@ -94,7 +102,7 @@ def drawing(target: str | None) -> Dialect:
         attributes={"p:cNvPr": ("descr", "title"), "xdr:cNvPr": ("descr", "title"), "wp:docPr": ("descr", "title")},
         key=lambda opening: _NOISE.sub("", opening),
         fixed=_links,
-        paragraph=_turned if right_to_left(target) else str,
+        paragraph=(lambda start: _turned(start, "" if styled else ' algn="r"')) if right_to_left(target) else str,
         run=_in_language(target),
     )
 
@@ -111,17 +119,30 @@ def _in_language(target: str | None) -> Change:
     return lambda opening: _RUN_LANGUAGE.sub(lambda found: f'{found[1]}"{tag(target)}"', opening)
 
 
-def _turned(start: str) -> str:
-    """Return a paragraph's start with the direction from right to left."""
+def _turned(start: str, alignment: str) -> str:
+    """Return a paragraph's start with the direction from right to left; `alignment` is added where it names none."""
     found = _PARAGRAPH.match(start)
     if found is None:
         return start
     if found[2] is None:
         name = re.match(r"<((?:\w+:)?)p", start)
-        return start + f'<{name[1] if name else ""}pPr algn="r" rtl="1"/>'
-    given = re.sub(r"""\s(?:rtl)=(?:"[^"]*"|'[^']*')""", "", found[2])
-    given = given if " algn=" in given else given + ' algn="r"'
+        return start + f'<{name[1] if name else ""}pPr{alignment} rtl="1"/>'
+    given = _LEFT.sub(r'\1"r"', _DIRECTION.sub("", found[2]))
+    given = given if " algn=" in given else given + alignment
     return start[: found.start(2)] + given + ' rtl="1"' + start[found.end(2) :]
+
+
+def masters_from_the_right(text: str) -> str:
+    """Return a master, a layout or a slide whose paragraphs begin at the right edge; what is centred stays so."""
+
+    def level(found: re.Match[str]) -> str:
+        return _LEFT.sub(r'\1"r"', found[0])
+
+    def styles(found: re.Match[str]) -> str:
+        return _LEVEL.sub(lambda one: one[0] if " algn=" in one[0] else one[0] + ' algn="r"', found[0])
+
+    text = _MASTER_STYLES.sub(styles, _LEVEL.sub(level, text))
+    return _TABLE.sub(lambda found: f'{found[1]}{_DIRECTION.sub("", found[2])} rtl="1"{found[3]}', text)
 
 
 def theme_changes(package: Package, kinds: Mapping[str, str], target: str | None) -> dict[str, Change]:

@@ -3,12 +3,23 @@
 from collections import Counter
 
 from regard.documents.document import Document, Languages
+from regard.documents.language import right_to_left
 from regard.documents.markup import Source
-from regard.documents.office.ooxml import assembled, checked, drawing, related, theme_changes, types, walked
+from regard.documents.office.ooxml import (
+    assembled,
+    checked,
+    drawing,
+    masters_from_the_right,
+    related,
+    theme_changes,
+    types,
+    walked,
+)
 from regard.documents.office.walk import Dialect
 from regard.documents.package import Package
 
 DRAWN = frozenset(("slide", "notesSlide", "chart", "diagramData", "diagramDrawing"))
+MASTERS = frozenset(("main", "slideMaster", "slideLayout", "notesMaster", "slide", "notesSlide"))
 COMMENTS = Dialect(blocks=frozenset(("p:text",)))
 
 
@@ -19,10 +30,13 @@ def read(content: bytes, name: str, languages: Languages) -> Document:
     kept: Counter[str] = Counter()
     hidden = _hidden(package, kinds, kept)
     shown = {part: kind for part, kind in kinds.items() if part not in hidden}
-    shapes = drawing(languages.target)
+    shapes = drawing(languages.target, styled=True)
     parts = [walked(package, part, shapes, kept) for part, kind in shown.items() if kind in DRAWN]
     parts += [walked(package, part, COMMENTS, kept) for part, kind in shown.items() if kind == "comments"]
-    return assembled(package, parts, theme_changes(package, kinds, languages.target), kept)
+    changes = theme_changes(package, kinds, languages.target)
+    if right_to_left(languages.target):
+        changes |= {part: masters_from_the_right for part, kind in shown.items() if kind in MASTERS}
+    return assembled(package, parts, changes, kept)
 
 
 def _hidden(package: Package, kinds: dict[str, str], kept: Counter[str]) -> set[str]:

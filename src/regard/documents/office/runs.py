@@ -88,7 +88,7 @@ def _item(atom: Atom, number: int) -> Item:
 def _segment(atoms: Sequence[Atom]) -> Segment:
     texts = [atom for atom in atoms if atom.kind == "text"]
     weights: Counter[str] = Counter()
-    for atom in [atom for atom in texts if atom.before is None or atom.before.optional] or texts:
+    for atom in _outside(atoms) or [atom for atom in texts if atom.before is None or atom.before.optional] or texts:
         weights[_key(atom.before)] += len(atom.text.strip())
     most = weights.most_common(1)[0][0]
     base = next(atom.before for atom in texts if _key(atom.before) == most)
@@ -98,6 +98,17 @@ def _segment(atoms: Sequence[Atom]) -> Segment:
     lead, trail = first[: len(first) - len(first.lstrip(BLANK))], last[len(last.rstrip(BLANK)) :]
     writer = _Writer(atoms, base, formats)
     return Segment(text, _raw(atoms), marks, lambda parts: writer.written([lead, *parts, trail]))
+
+
+def _outside(atoms: Sequence[Atom]) -> list[Atom]:
+    """Return the texts that are not in a link or the like, whose formatting is not that of the sentence."""
+    found: list[Atom] = []
+    depth = 0
+    for atom in atoms:
+        depth += (atom.kind == "open") - (atom.kind == "close")
+        if depth == 0 and atom.kind == "text" and atom.text.strip() and (atom.before is None or atom.before.optional):
+            found.append(atom)
+    return found
 
 
 def _key(run: Run | None) -> str:

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from regard.documents.document import Part
 from regard.documents.markup import Element, Node, Other, Source, Text, escape_attribute
@@ -45,6 +46,8 @@ class Dialect:
     hidden: Callable[[Element], bool] = _not
     code: Callable[[Element], bool] = _not
     """Return whether a paragraph or a run is code."""
+    inline: Callable[[Element], bool] = _not
+    """Return whether an element, such as a picture, has a place in the line, like a word."""
     key: Callable[[str], str] = str
     """Return the part of a run's opening that is equal for runs that look alike."""
     fixed: Callable[[Element], bool] = _not
@@ -191,7 +194,8 @@ class Walk:
             self.kept[dialect.words[name]] += 1
             return Atom(self.raw(element), "word", run, run, name=name)
         value = element.attributes.get("w:fldCharType", "") or (element.text if name == "w:instrText" else "")
-        return Atom(self._inside(element), "point", run, run, name=name, value=value)
+        kind: Literal["word", "point"] = "word" if dialect.inline(element) else "point"
+        return Atom(self._inside(element), kind, run, run, name=name, value=value)
 
     def _inside(self, element: Element) -> str:
         """Return an element's bytes, with placeholders for its translatable texts."""

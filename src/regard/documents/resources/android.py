@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from regard.documents.document import Document, Languages
 from regard.documents.markup import Element, Other, Source, Text, escape
 from regard.documents.office.walk import Walk
-from regard.documents.resources.message import Spelling, message, placeholders
+from regard.documents.resources.message import Spelling, inline, message
 from regard.documents.resources.xml_file import CDATA, UNIT, document, meaning, plain
 from regard.documents.segment import Item, Piece, divided
 from regard.errors import UserError
 
-_UNIT = re.compile(rf"\\u[0-9a-fA-F]{{4}}|\\.|{UNIT.pattern}", re.DOTALL)
+_UNIT = re.compile(rf"\\u[0-9a-fA-F]{{4}}|\\.|[ \t\r\n]+|{UNIT.pattern}", re.DOTALL)
 _MEANING = {"n": "\n", "t": " "}
 _SPELT = str.maketrans({"\\": "\\\\", "'": "\\'", '"': '\\"', "\n": "\\n"})
 
@@ -29,6 +29,11 @@ def read(content: bytes, name: str, languages: Languages) -> Document:
 
 
 def _meaning(unit: str) -> str:
+    """Return what a spelling shows: space in the file is one space, and quotes that are not escaped are not shown."""
+    if unit == '"':
+        return ""
+    if unit.isspace():
+        return " "
     if not unit.startswith("\\") or len(unit) == 1:
         return meaning(unit)
     if len(unit) == 6:
@@ -77,7 +82,7 @@ def _marked(walk: Walk, element: Element) -> Iterator[Item]:
     """Yield the items of a string with elements in it: <b>, and <xliff:g> around what stays."""
     for child in element.children:
         if isinstance(child, Text):
-            yield from _texts(walk.raw(child))
+            yield from inline(walk.raw(child), SPELLING)
         elif isinstance(child, Other) or child.name == "x1:g" or child.end == child.inner:
             yield Item(walk.raw(child), "point" if isinstance(child, Other) else "word")
         else:
@@ -85,15 +90,3 @@ def _marked(walk: Walk, element: Element) -> Iterator[Item]:
             yield Item(walk.source.raw(child.start, child.inner), "open", name=pair)
             yield from _marked(walk, child)
             yield Item(walk.source.raw(child.outer, child.end), "close", name=pair)
-
-
-def _texts(raw: str) -> Iterator[Item]:
-    units = [(found[0], _meaning(found[0])) for found in _UNIT.finditer(raw)]
-    text = "".join(said.replace("\n", " ") for _, said in units)
-    spelt = [spelling for spelling, said in units for _ in said[:1]]
-    at = 0
-    for begin, stop, _, _ in placeholders(text, 0, len(text)):
-        yield Item("".join(spelt[at:begin]), "text", text[at:begin])
-        yield Item("".join(spelt[begin:stop]), "word")
-        at = stop
-    yield Item("".join(spelt[at:]), "text", text[at:])

@@ -97,7 +97,7 @@ def _unit(walk: Walk, unit: Element, translated: bool) -> Iterator[Piece]:
     name = spelt[1].removesuffix("source") + "target"
     segmented = unit.first("x1:seg-source")
     inside = _segments(walk, segmented) if segmented is not None else list(content(walk, source, OLD))
-    yield from _filled(walk, unit, target, segmented or source, name, inside, _MACHINE)
+    yield from _filled(walk, unit, target, segmented or source, name, inside, _MACHINE | _space(source))
 
 
 def _segments(walk: Walk, element: Element) -> list[Piece]:
@@ -124,12 +124,18 @@ def _segment(walk: Walk, segment: Element, translated: bool) -> Iterator[Piece]:
     spelt = re.match(r"<([^\s/>]+)", walk.source.raw(source.start, source.inner))
     assert spelt is not None
     inside = list(content(walk, source, NEW))
-    pieces = list(_filled(walk, segment, target, source, spelt[1].removesuffix("source") + "target", inside, {}))
+    name = spelt[1].removesuffix("source") + "target"
+    pieces = list(_filled(walk, segment, target, source, name, inside, _space(source)))
     yield changed
     first = pieces[0]
     assert isinstance(first, str)
     yield first.removeprefix(tag)
     yield from pieces[1:]
+
+
+def _space(source: Element) -> dict[str, str]:
+    """Return the attribute that says whether space counts, which a target shares with its source."""
+    return {name: value for name, value in source.attributes.items() if name == "xml:space"}
 
 
 def _filled(

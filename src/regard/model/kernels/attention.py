@@ -31,9 +31,11 @@ class Rule(NamedTuple):
 
 
 def fast_attention(
-    query_BHTK: Tensor, memory: KeyValue, padding_BS: Tensor | None, rule: Rule, dropout: Dropout
+    query_BHTK: Tensor, memory: KeyValue, padding_BS: Tensor | None, rule: Rule, dropout: Dropout, *, weights: bool
 ) -> Tensor | None:
-    """Return the heads without their weights, or None if no kernel is faster than the equation as written."""
+    """Return the heads, or None if no kernel is faster than the equation as written; none returns `weights`."""
+    if weights:
+        return None
     T, S = query_BHTK.shape[2], memory.key_BHSK.shape[2]
     if saves_work(T, S, rule.neighbours, rule.global_tokens):
         reach = {"neighbours": rule.neighbours, "global_tokens": rule.global_tokens}
@@ -41,11 +43,25 @@ def fast_attention(
     if rule.scale is None or rule.neighbours:
         return None
     chance = dropout.chance if dropout.training else 0.0
+    return _in_full_precision(query_BHTK, memory, padding_BS, rule.scale, chance, causal=rule.causal)
+
+
+def dot_product_attention(query_BHTK: Tensor, memory: KeyValue, padding_BS: Tensor | None) -> Tensor:
+    """Return softmax(Q K^T / sqrt(d_k)) V (equation 1) over all keys that are not padding."""
+    scale = query_BHTK.shape[3] ** -0.5
+    attended_BHTV = _in_full_precision(query_BHTK, memory, padding_BS, scale, 0.0, causal=False)
+    assert attended_BHTV is not None, "only dropout may need the weights"
+    return attended_BHTV
+
+
+def _in_full_precision(
+    query_BHTK: Tensor, memory: KeyValue, padding_BS: Tensor | None, scale: float, dropout: float, *, causal: bool
+) -> Tensor | None:
     if query_BHTK.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
         with torch.autocast("cpu", enabled=False):  # torch's kernel is many times slower backward in 16 bits
             query_BHTK, memory = query_BHTK.float(), KeyValue(memory.key_BHSK.float(), memory.value_BHSV.float())
-            return _dot_product_attention(query_BHTK, *memory, padding_BS, rule.scale, chance, causal=rule.causal)
-    return _dot_product_attention(query_BHTK, *memory, padding_BS, rule.scale, chance, causal=rule.causal)
+            return _dot_product_attention(query_BHTK, *memory, padding_BS, scale, dropout, causal=causal)
+    return _dot_product_attention(query_BHTK, *memory, padding_BS, scale, dropout, causal=causal)
 
 
 def _dot_product_attention(

@@ -34,15 +34,23 @@ def keep_little() -> None:
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(SIZES))
 
 
+def content_of(tensor: Tensor) -> tuple[int, int]:
+    """Return what changes when a tensor does: its address, and its version, which one made in inference mode lacks."""
+    return tensor.data_ptr(), -1 if tensor.is_inference() else tensor._version
+
+
 class Packed:
-    """A copy of a matrix in oneDNN's own layout, made when it is first asked for, and again if the matrix changes."""
+    """A copy of a matrix in oneDNN's own layout, made when it is first asked for, and again if the matrix changes.
+
+    Tensors that were made in inference mode do not record changes, so there is no copy of them.
+    """
 
     def __init__(self) -> None:
         self._copy: tuple[tuple[int, int], Tensor] | None = None
 
     def of(self, weight_MD: Tensor) -> Tensor:
         """Return the copy of this matrix."""
-        content = weight_MD.data_ptr(), weight_MD._version
+        content = content_of(weight_MD)
         if self._copy is None or self._copy[0] != content:
             self._copy = content, torch.ops.mkldnn._reorder_linear_weight(weight_MD.detach(), FEWEST)
         return self._copy[1]
@@ -67,7 +75,7 @@ def linear(x: Tensor, weight_MD: Tensor, bias_M: Tensor | None = None, packed: P
         return training_linear(x, weight_MD, bias_M)
     if weight_MD.numel() >= LARGE and not torch.compiler.is_compiling() and x.device.type == "cpu":
         rows = _rows(x)
-        if packed is not None and 1 < rows <= FEW and _serves(x, weight_MD):
+        if packed is not None and 1 < rows <= FEW and _serves(x, weight_MD) and not weight_MD.is_inference():
             return _onednn(x, packed.of(weight_MD), bias_M)
         if 0 < rows <= FEWEST and len(weight_MD) % BLOCKS == 0:
             return _in_blocks(x, weight_MD, bias_M)

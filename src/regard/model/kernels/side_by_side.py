@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from regard.model.kernels.linear import Packed, linear
+from regard.model.kernels.linear import Packed, content_of, linear
 
 
 class SideBySide:
@@ -42,8 +42,7 @@ class SideBySide:
         return torch.split(output_BTE, [layer.out_features for layer in self.layers], dim=2)
 
     def _content(self) -> list[tuple[int, int]]:
-        parameters = [tensor for layer in self.layers for tensor in (layer.weight, layer.bias)]
-        return [(tensor.data_ptr(), tensor._version) for tensor in parameters]
+        return [content_of(tensor) for layer in self.layers for tensor in (layer.weight, layer.bias)]
 
 
 def move_projections_together(model: nn.Module) -> None:

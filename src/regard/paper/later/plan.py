@@ -1,19 +1,21 @@
 """The plan of the experiment on what came after the paper: which models are trained, and how they are measured."""
 
-from typing import Annotated, Any, Self
+from collections.abc import Sequence
+from itertools import product
+from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from regard.config.checked import Count, Frozen
+from regard.config.checked import Count, Frozen, nearest
 from regard.config.decode import Decoding
 from regard.config.presets import preset
 from regard.config.run import Config
 from regard.data.prepared import Prepared
+from regard.errors import UserError
 from regard.model.cost import cost
+from regard.paper.experiment import Sections, merged
 from regard.paper.systems.plan import as_large
 from regard.train.run import settle
-
-Settings = dict[str, dict[str, Any]]
 
 
 class Writing(Frozen):
@@ -25,7 +27,8 @@ class Writing(Frozen):
 
     @property
     def name(self) -> str:
-        details = [f"beam {self.beam}" if self.beam else "", f"{self.iterations} iterations" if self.iterations else ""]
+        passes = f"{self.iterations} iteration{'s' if self.iterations > 1 else ''}" if self.iterations else ""
+        details = [f"beam {self.beam}" if self.beam else "", passes]
         return ", ".join(part for part in (self.decoding, *details) if part)
 
 
@@ -40,7 +43,7 @@ class LaterRow(Frozen):
     """Train on the data of --distilled: the same sources with another model's translations."""
     heads_for: str | None = None
     """The row to whose trained model heads for blockwise decoding are given."""
-    set: Settings = Field(default_factory=dict)
+    set: Sections = Field(default_factory=dict)
 
 
 class ListOps(Frozen):
@@ -53,8 +56,8 @@ class ListOps(Frozen):
     steps: Count
     seeds: Annotated[tuple[int, ...], Field(min_length=1)] = (1,)
     mixings: Annotated[dict[str, dict[str, Any]], Field(min_length=1)]
-    """Settings of each model, by name."""
-    set: Settings = Field(default_factory=dict)
+    """Sections of each model, by name."""
+    set: Sections = Field(default_factory=dict)
 
 
 class Later(Frozen):
@@ -66,7 +69,7 @@ class Later(Frozen):
     """How differences are judged, decided before the runs."""
     rows: Annotated[tuple[LaterRow, ...], Field(min_length=1)]
     listops: ListOps | None = None
-    set: Settings = Field(default_factory=dict)
+    set: Sections = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -74,24 +77,88 @@ class Later(Frozen):
         if len(set(names)) != len(names):
             raise ValueError("two rows have the same name; rename one")
         for number, row in enumerate(self.rows):
-            if row.heads_for is not None and row.heads_for not in names[:number]:
+            if row.heads_for is None:
+                continue
+            if row.heads_for not in names[:number]:
                 raise ValueError(f"{row.name} gives heads to {row.heads_for}, which is not a row before it")
+            if not set(row.seeds) <= set(self.rows[names.index(row.heads_for)].seeds):
+                raise ValueError(f"{row.name} has seeds that {row.heads_for} lacks, to which it gives heads")
         return self
 
 
-def merged(*layers: Settings) -> Settings:
-    """Return settings by section, later ones over earlier ones."""
-    together: Settings = {}
-    for layer in layers:
-        for section, values in layer.items():
-            together[section] = {**together.get(section, {}), **values}
-    return together
+class TranslationRun(NamedTuple):
+    """A row trained with a seed."""
+
+    row: LaterRow
+    seed: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.row.name}-{self.seed}"
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The names by which it can be asked for together with others."""
+        return (self.row.name,)
+
+    @property
+    def start(self) -> str | None:
+        """The name of the run to whose model this one gives heads."""
+        return None if self.row.heads_for is None else f"{self.row.heads_for}-{self.seed}"
+
+
+class ListOpsRun(NamedTuple):
+    """A model trained on expressions of a length."""
+
+    length: int
+    seed: int
+    model: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.data}-{self.model}"
+
+    @property
+    def data(self) -> str:
+        """The name of the expressions, which several models share."""
+        return f"listops-{self.length}-{self.seed}"
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        return ("listops", f"listops-{self.length}", self.data)
+
+
+AnyRun = TranslationRun | ListOpsRun
+
+
+def runs_of(plan: Later) -> list[AnyRun]:
+    """Return all runs of a plan, in its order."""
+    translation = [TranslationRun(row, seed) for row in plan.rows for seed in row.seeds]
+    if plan.listops is None:
+        return [*translation]
+    task = plan.listops
+    return [*translation, *(ListOpsRun(*it) for it in product(task.lengths, task.seeds, task.mixings))]
+
+
+def chosen_runs(plan: Later, wanted: Sequence[str]) -> list[AnyRun]:
+    """Return the runs that are called so, or all if none is named, and those that they give heads to, in order."""
+    runs = runs_of(plan)
+    names = dict.fromkeys(name for run in runs for name in (*run.groups, run.name))
+    for name in wanted:
+        if name not in names:
+            groups = ", ".join(dict.fromkeys(run.groups[0] for run in runs))
+            raise UserError(f"no row here is called {name!r}{nearest(name, list(names))}; there are {groups}")
+    asked = [run for run in runs if not wanted or {run.name, *run.groups} & set(wanted)]
+    needed = {(run.row.heads_for, run.seed) for run in asked if isinstance(run, TranslationRun)}
+    return [
+        run for run in runs if run in asked or (isinstance(run, TranslationRun) and (run.row.name, run.seed) in needed)
+    ]
 
 
 def configuration(plan: Later, row: LaterRow, seed: int, data: Prepared) -> Config:
     """Return the settings of a row's run: as many parameters as the baseline, the plan's steps, a seed."""
     first = plan.rows[0]
-    own: Settings = {"train": {"steps": plan.steps, "seed": seed}}
+    own: Sections = {"train": {"steps": plan.steps, "seed": seed}}
     if row.heads_for is not None:
         return preset(row.preset, **merged(plan.set, row.set, own))
     config = settle(preset(row.preset, **merged(plan.set, row.set, own)), data)

@@ -1,11 +1,12 @@
-"""The report on what came after the paper: tables in Markdown, and all figures as JSON."""
+"""The report on what came after the paper: tables in Markdown, pictures, and all figures as JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 from regard.files import write_bytes, write_json
+from regard.paper.drawing import BLUE, GREEN, GREY, RED, picture
 from regard.paper.later.plan import Later
 from regard.paper.markdown import number, table
 
@@ -15,14 +16,12 @@ TRANSLATION = ("model", "writes by", "seeds", "parameters", "PPL", "BLEU", "toke
 LISTOPS = ("model", "tokens", "seeds", "parameters", "accuracy", "tokens/s in training", "memory, MiB")
 
 
-def as_markdown(plan: Later, translation: Sequence[Figures], listops: Sequence[Figures]) -> str:
+def as_markdown(plan: Later, figures: Sequence[Figures]) -> str:
     """Return both tables; figures of several seeds are means, with the least and the greatest BLEU or accuracy."""
     parts = [f"Rule: {plan.rule}", ""]
     rows: list[tuple[object, ...]] = []
-    for name in dict.fromkeys(one["row"] for one in translation):
-        runs = [one for one in translation if one["row"] == name]
-        for place in range(len(runs[0]["writings"])):
-            written = [run["writings"][place] for run in runs]
+    for name, runs in _grouped(figures, "row"):
+        for written in _writings(runs):
             rows.append(
                 (name, written[0]["writing"], len(runs), f"{runs[0]['parameters']:,}",
                  number(mean(run["perplexity"] for run in runs), ".2f"),
@@ -35,8 +34,7 @@ def as_markdown(plan: Later, translation: Sequence[Figures], listops: Sequence[F
     if rows:
         parts += [table(TRANSLATION, rows), ""]
     rows = []
-    for model, length in dict.fromkeys((one["model"], one["length"]) for one in listops):
-        runs = [one for one in listops if (one["model"], one["length"]) == (model, length)]
+    for (model, length), runs in _grouped(figures, "model", "length"):
         rows.append(
             (model, length, len(runs), f"{runs[0]['parameters']:,}", _range([one["accuracy"] for one in runs], ".3f"),
              number(mean(one["tokens_per_second"] for one in runs), ",.0f"),
@@ -47,15 +45,98 @@ def as_markdown(plan: Later, translation: Sequence[Figures], listops: Sequence[F
     return "\n".join(parts)
 
 
+def _grouped(figures: Sequence[Figures], *keys: str) -> list[tuple[Any, list[Figures]]]:
+    """Return runs by what they have under these keys, in order; those that lack one are of another table."""
+    groups: dict[Any, list[Figures]] = {}
+    for one in figures:
+        if keys[0] in one:
+            groups.setdefault(one[keys[0]] if len(keys) == 1 else tuple(one[key] for key in keys), []).append(one)
+    return list(groups.items())
+
+
+def _writings(runs: Sequence[Figures]) -> Iterator[list[Figures]]:
+    """Yield the figures of all runs of a row for each way of writing."""
+    for place in range(len(runs[0]["writings"])):
+        yield [run["writings"][place] for run in runs]
+
+
 def _range(values: Sequence[float], form: str) -> str:
     if len(values) == 1:
         return format(values[0], form)
     return f"{format(mean(values), form)} ({format(min(values), form)} to {format(max(values), form)})"
 
 
-def write_report(out: Path, plan: Later, translation: Sequence[Figures], listops: Sequence[Figures]) -> Figures:
-    """Write later.md and later.json into the folder of the runs; return what the JSON holds."""
-    report: Figures = {"rule": plan.rule, "translation": list(translation), "listops": list(listops)}
-    write_bytes(out / "later.md", as_markdown(plan, translation, listops).encode())
+def write_report(out: Path, plan: Later, figures: Sequence[Figures]) -> Figures:
+    """Write later.md, later.json and the pictures of what is done into a folder; return what the JSON holds."""
+    report: Figures = {"rule": plan.rule, "runs": list(figures)}
+    write_bytes(out / "later.md", as_markdown(plan, figures).encode())
     write_json(out / "later.json", report)
+    curves = {name: _points(runs) for name, runs in _grouped(figures, "row")}
+    if curves:
+        draw_steps(out / "later-steps.svg", curves)
+    by_model: dict[str, list[tuple[int, list[Figures]]]] = {}
+    for (model, length), runs in _grouped(figures, "model", "length"):
+        by_model.setdefault(model, []).append((length, runs))
+    if by_model:
+        draw_lengths(out / "later-listops.svg", by_model)
     return report
+
+
+def _points(runs: Sequence[Figures]) -> list[tuple[float, list[float]]]:
+    """Return mean steps a sentence and BLEU of each seed, for each way of writing that is not a beam."""
+    found = []
+    for written in _writings(runs):
+        if "beam" not in written[0]["writing"] or written[0]["writing"].endswith("beam 1"):
+            found.append((mean(one["steps_a_sentence"] for one in written), [one["bleu"] for one in written]))
+    return found
+
+
+def draw_steps(path: Path, curves: Mapping[str, Sequence[tuple[float, list[float]]]]) -> None:
+    """Plot BLEU against sequential steps a sentence; bars reach from the least to the greatest of the seeds."""
+    with picture(path, path.with_suffix(".png"), size=(8, 4.8)) as figure:
+        axes = figure.subplots()
+        for at, (name, points) in enumerate(curves.items()):
+            steps, values = [count for count, _ in points], [mean(some) for _, some in points]
+            errors = [[mean(some) - min(some) for _, some in points], [max(some) - mean(some) for _, some in points]]
+            axes.errorbar(steps, values, yerr=errors, label=name, capsize=2, **_style(at))
+        axes.set_xscale("log")
+        axes.set_xlabel("sequential steps a sentence")
+        axes.set_ylabel("BLEU")
+        axes.set_ylim(bottom=0)
+        _plain_ticks(axes.xaxis)
+        axes.grid(alpha=0.3)
+        figure.legend(loc="outside right upper")
+
+
+def draw_lengths(path: Path, models: Mapping[str, Sequence[tuple[int, list[Figures]]]]) -> None:
+    """Plot accuracy, speed and memory of ListOps against the length of an expression."""
+    panels = {"accuracy": "accuracy", "tokens_per_second": "tokens/s in training", "memory_mb": "memory, MiB"}
+    with picture(path, path.with_suffix(".png"), size=(11, 4)) as figure:
+        for axes, (key, label) in zip(figure.subplots(1, len(panels)), panels.items(), strict=True):
+            for at, (name, points) in enumerate(models.items()):
+                values = [mean(run[key] for run in runs) for _, runs in points]
+                axes.plot([length for length, _ in points], values, label=name, **_style(at))
+            lengths = sorted({length for points in models.values() for length, _ in points})
+            axes.set_xscale("log", base=2)
+            axes.set_xticks(lengths, [str(length) for length in lengths])
+            axes.minorticks_off()
+            axes.set_xlabel("tokens of an expression")
+            axes.set_title(label)
+            axes.set_ylim(bottom=0)
+            axes.grid(alpha=0.3)
+        handles, names = axes.get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside right upper")
+
+
+def _plain_ticks(axis: Any) -> None:
+    """Write 1, 2, 5, 10 and 20 instead of powers of ten."""
+    from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter  # noqa: PLC0415  # an extra
+
+    axis.set_major_locator(FixedLocator([1, 2, 5, 10, 20, 50]))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(ScalarFormatter())
+
+
+def _style(at: int) -> dict[str, Any]:
+    colours = (BLUE, RED, GREEN, GREY)
+    return {"color": colours[at % 4], "marker": "os^Dvx"[at % 6], "linestyle": ("-", "--", ":")[at // 4 % 3]}

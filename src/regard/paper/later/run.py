@@ -1,30 +1,40 @@
 """Train and measure the models of the plan, each in the folder of an ordinary run; what is done is not done again."""
 
+import fcntl
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from time import process_time
-from typing import Any
+from typing import Any, NamedTuple
 
-from regard.config.checked import nearest
+from regard.code_version import MEASURING, code_version
 from regard.config.data import CorpusConfig, PrepareConfig
 from regard.config.run import Config
 from regard.data.prepare import prepare
 from regard.data.prepared import Prepared
-from regard.errors import Failed, UserError
+from regard.errors import Failed, Interrupted
 from regard.evaluate.bleu import bleu
 from regard.evaluate.labels import score_labels
 from regard.evaluate.perplexity import perplexity, score_texts
 from regard.files import read_json, write_json
 from regard.model.cost import cost
-from regard.paper.experiment import Sample, Warn, Watch, train_to_the_end
+from regard.paper.experiment import Sample, Warn, Watch, merged, progress, train_to_the_end
 from regard.paper.later.listops import write_listops
-from regard.paper.later.plan import Later, LaterRow, ListOps, Writing, configuration, merged
+from regard.paper.later.plan import (
+    AnyRun,
+    Later,
+    ListOps,
+    ListOpsRun,
+    TranslationRun,
+    Writing,
+    configuration,
+    runs_of,
+)
 from regard.saved.folder import load_model
 from regard.train.fine_tuning import fine_tuned, starting_weights
-from regard.train.log import records
-from regard.train.run import LOG, MODEL, settle
+from regard.train.interrupt import listening
+from regard.train.run import MODEL, fingerprint, settle
 from regard.translate.load import load, load_classifier
 from regard.translate.translator import Options, Translator
 
@@ -32,74 +42,84 @@ FIGURES = "later.json"
 Figures = dict[str, Any]
 
 
-def chosen_rows(plan: Later, wanted: Sequence[str]) -> list[LaterRow]:
-    """Return the wanted rows, or all if none is named, and those that they give heads to, in order."""
-    names = [row.name for row in plan.rows]
-    for name in wanted:
-        if name not in names:
-            raise UserError(f"no row here is called {name!r}{nearest(name, names)}; there are {', '.join(names)}")
-    needed = set(wanted or names)
-    needed |= {row.heads_for for row in plan.rows if row.name in needed and row.heads_for is not None}
-    return [row for row in plan.rows if row.name in needed]
+class Bench(NamedTuple):
+    """What all runs of an experiment share."""
+
+    plan: Later
+    data: Prepared
+    distilled: Prepared | None
+    """The same sources with another model's translations, for the rows that ask for it."""
+    sample: Sample
+    out: Path
+    watch: Watch
+    warn: Warn
 
 
-def run_translation(
-    plan: Later,
-    rows: Sequence[LaterRow],
-    data: Prepared,
-    distilled: Prepared | None,
-    sample: Sample,
-    out: Path,
-    watch: Watch,
-    warn: Warn,
-) -> list[Figures]:
-    """Return the figures of each row and seed."""
-    found: list[Figures] = []
-    for row in rows:
-        if row.distilled and distilled is None:
-            warn(f"{row.name}: needs --distilled, the data with another model's translations; it is left out")
-            continue
-        own = distilled if row.distilled and distilled is not None else data
-        for seed in row.seeds:
-            run = out / f"{row.name}-{seed}"
-            try:
-                found.append(_run_row(plan, row, seed, own, sample, run, out, watch))
-            except Failed as failure:
-                warn(f"{row.name}: {failure}")
-    return found
+def run_later(bench: Bench, runs: Sequence[AnyRun]) -> None:
+    """Train and measure runs, one after the other; those that have their figures already are passed over."""
+    for number, run in enumerate(runs):
+        needed = any(isinstance(one, TranslationRun) and one.start == run.name for one in runs[number + 1 :])
+        try:
+            if isinstance(run, ListOpsRun):
+                _run_listops(bench, run)
+            elif run.row.distilled and bench.distilled is None:
+                bench.warn(f"{run.name}: needs --distilled, the data with another model's translations; it is left out")
+            else:
+                _run_translation(bench, run, needed=needed)
+        except Failed as failure:
+            bench.warn(f"{run.name}: {failure}")
 
 
-def _run_row(
-    plan: Later, row: LaterRow, seed: int, data: Prepared, sample: Sample, run: Path, out: Path, watch: Watch
-) -> Figures:
-    config, weights = configuration(plan, row, seed, data), None
-    if row.heads_for is not None:
-        start = out / f"{row.heads_for}-{seed}" / MODEL
+def finished(plan: Later, folder: Path) -> list[Figures]:
+    """Return the figures of a plan's runs that a folder has, as FOLDER/RUN/later.json or as FOLDER/RUN.json."""
+    paths = [path for run in runs_of(plan) for path in (folder / run.name / FIGURES, folder / f"{run.name}.json")]
+    return [read_json(path) for path in paths if path.exists()]
+
+
+def _known(path: Path, described: Figures, warn: Warn) -> bool:
+    """Return whether there are figures of the same settings, data, sample and code."""
+    if not path.exists():
+        return False
+    figures: Figures = read_json(path)
+    same = all(figures.get(key) == value for key, value in described.items() if key != "code")
+    if same and figures.get("code") != described["code"]:
+        warn(f"{path}: figures of other code ({figures.get('code')}; this is {described['code']}) are passed over")
+    return same and figures.get("code") == described["code"]
+
+
+def _run_translation(bench: Bench, run: TranslationRun, *, needed: bool) -> None:
+    """Train and measure a row. If it is `needed`, figures alone do not do: its model must be there, too."""
+    row, folder = run.row, bench.out / run.name
+    data = bench.distilled if row.distilled and bench.distilled is not None else bench.data
+    config, weights = configuration(bench.plan, row, run.seed, data), None
+    if run.start is not None:
+        start = bench.out / run.start / MODEL
         saved = load_model(start)
-        changes = merged(plan.set, row.set).get("model", {})
+        changes = merged(bench.plan.set, row.set).get("model", {})
         config = settle(fine_tuned(config, saved, start, changes), data)
         weights = starting_weights(config, saved)
-    described = config.model_dump(mode="json", exclude={"data"})
-    if (run / FIGURES).exists():
-        known: Figures = read_json(run / FIGURES)
-        if known.get("config") == described and known.get("sample") == sample.checksum:
-            return known
-    with watch(f"{row.name}, seed {seed}", config.train.steps, run) as observer:
-        last = train_to_the_end(config, data, run, observer, weights=weights)
-    translator = load(run / MODEL, engine="torch")
-    figures: Figures = {
+    described: Figures = {
         "row": row.name,
-        "seed": seed,
+        "seed": run.seed,
+        "sample": bench.sample.checksum,
+        "data": fingerprint(data.directory),
+        "code": code_version(MEASURING),
+        "config": config.model_dump(mode="json", exclude={"data"}),
+    }
+    if _known(folder / FIGURES, described, bench.warn) and ((folder / MODEL).exists() or not needed):
+        return
+    (folder / FIGURES).unlink(missing_ok=True)  # they may be all that the folder has
+    with bench.watch(run.name, config.train.steps, folder) as observer:
+        last = train_to_the_end(config, data, folder, observer, weights=weights)
+    translator = load(folder / MODEL, engine="torch")
+    figures: Figures = {
         "parameters": cost(config.model).parameters,
         "steps": last["step"],
         "tokens_per_second": round(last["tokens"] / last["seconds"], 1),
-        "perplexity": _perplexity(translator, sample),
-        "writings": [_written(translator, sample, writing) for writing in row.writings],
-        "sample": sample.checksum,
-        "config": described,
+        "perplexity": _perplexity(translator, bench.sample),
+        "writings": [_written(translator, bench.sample, writing) for writing in row.writings],
     }
-    write_json(run / FIGURES, figures)
-    return figures
+    write_json(folder / FIGURES, {**described, **figures})
 
 
 def _perplexity(translator: Translator, sample: Sample) -> float:
@@ -127,60 +147,74 @@ def _written(translator: Translator, sample: Sample, writing: Writing) -> Figure
     }
 
 
-def run_listops(plan: ListOps, out: Path, warn: Warn) -> list[Figures]:
-    """Train every model on expressions of every length, each in a process of its own, whose memory is measured."""
-    found: list[Figures] = []
-    for most in plan.lengths:
-        for seed in plan.seeds:
-            folder = out / f"listops-{most}-{seed}"
-            train, test = write_listops(folder, seed, most, plan.train, plan.test)
-            data = folder / "data"
-            if not data.exists():
-                files = [CorpusConfig(files=(str(path),)) for path in (train, test)]
-                prepare(files[:1], files[1:], data, PrepareConfig(task="labels"))
-            for name, settings in plan.mixings.items():
-                try:
-                    found.append(_listops_row(plan, name, settings, most, seed, data, test, folder / name))
-                except Failed as failure:
-                    warn(f"{name} at {most} tokens: {failure}")
-    return found
-
-
-def _listops_row(
-    plan: ListOps, name: str, settings: dict[str, Any], most: int, seed: int, data: Path, test: Path, run: Path
-) -> Figures:
-    if (run / FIGURES).exists():
-        known: Figures = read_json(run / FIGURES)
-        return known
-    own = merged(plan.set, {"model": settings, "train": {"steps": plan.steps, "seed": seed}})
+def _run_listops(bench: Bench, run: ListOpsRun) -> None:
+    """Train a model on expressions of a length, in a process of its own, whose memory is measured."""
+    plan, folder = bench.plan.listops, bench.out / run.name
+    assert plan is not None
+    own = merged(plan.set, {"model": plan.mixings[run.model], "train": {"steps": plan.steps, "seed": run.seed}})
     # An expression has as many tokens as symbols, and EOS; a batch has at least 8 of the longest.
-    own = merged({"model": {"max_length": 2 * most}, "train": {"batch_tokens": max(4096, 8 * most)}}, own)
-    assignments = [
-        f"{section}.{key}={_toml(value)}" for section, values in own.items() for key, value in values.items()
+    least = {"model": {"max_length": 2 * run.length}, "train": {"batch_tokens": max(4096, 8 * run.length)}}
+    settings = [
+        f"{section}.{key}={_toml(value)}"
+        for section, values in merged(least, own).items()
+        for key, value in values.items()
     ]
-    command = [sys.executable, "-m", "regard", "train", "--preset", "tiny", "--data", str(data), "--out", str(run)]
-    command += [part for assignment in assignments for part in ("--set", assignment)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603  # our own words
-    if done.returncode:
-        raise Failed(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit code {done.returncode}")
-    classifier = load_classifier(run / MODEL)
-    lines = [line.split("\t") for line in test.read_text(encoding="utf-8").splitlines()]
-    classifier.most_tokens = 4 * most  # read to the end
-    scores = score_labels(
-        [one.label for one in classifier.classify([text for text, _ in lines])], [x for _, x in lines]
-    )
-    last = [record for record in records(run / LOG) if record.get("event") == "train"][-1]
+    described: Figures = {
+        "model": run.model,
+        "length": run.length,
+        "seed": run.seed,
+        "texts": [plan.train, plan.test],
+        "settings": settings,
+        "code": code_version(MEASURING),
+    }
+    if _known(folder / FIGURES, described, bench.warn):
+        return
+    (folder / FIGURES).unlink(missing_ok=True)
+    data, test = _expressions(plan, run, bench.out / run.data)
+    command = [sys.executable, "-m", "regard", "train", "--preset", "tiny", "--data", str(data), "--out", str(folder)]
+    command += [part for setting in settings for part in ("--set", setting)]
+    with bench.watch(run.name, plan.steps, folder):
+        _alone(command, folder)
+    classifier = load_classifier(folder / MODEL)
+    classifier.most_tokens = 4 * run.length  # read to the end
+    texts, right = zip(*(line.split("\t") for line in test.read_text(encoding="utf-8").splitlines()), strict=True)
+    scores = score_labels([one.label for one in classifier.classify(texts)], right)
+    last = progress(folder)[-1]
     figures: Figures = {
-        "model": name,
-        "length": most,
-        "seed": seed,
         "parameters": cost(classifier.saved.config).parameters,
         "accuracy": scores.accuracy,
         "tokens_per_second": round(last["tokens"] / last["seconds"], 1),
         "memory_mb": last["memory_mb"],
     }
-    write_json(run / FIGURES, figures)
-    return figures
+    write_json(folder / FIGURES, {**described, **figures})
+
+
+def _expressions(plan: ListOps, run: ListOpsRun, folder: Path) -> tuple[Path, Path]:
+    """Return prepared data and the test file, written by the first of the processes that need them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        train, test = write_listops(folder, run.seed, run.length, plan.train, plan.test)
+        if not (folder / "data").exists():
+            files = [CorpusConfig(files=(str(path),)) for path in (train, test)]
+            prepare(files[:1], files[1:], folder / "data", PrepareConfig(task="labels"))
+    return folder / "data", test
+
+
+def _alone(command: Sequence[str], folder: Path) -> None:
+    """Run a command in a process of its own; a signal to stop is passed on."""
+    with listening() as asked, subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603
+        while True:
+            try:
+                _, said = process.communicate(timeout=1)
+                break
+            except subprocess.TimeoutExpired:
+                if asked:
+                    process.terminate()
+    if asked:
+        raise Interrupted(f"{folder}: stopped with everything saved; run the same command again to go on", asked.code)
+    if process.returncode:
+        raise Failed(said.strip().splitlines()[-1] if said.strip() else f"exit code {process.returncode}")
 
 
 def _toml(value: Any) -> str:

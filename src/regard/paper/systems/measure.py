@@ -15,7 +15,7 @@ from regard.evaluate.bleu import bleu, metric
 from regard.evaluate.validator import translate_sources
 from regard.files import read_json, write_bytes, write_json
 from regard.model.cost import cost
-from regard.paper.experiment import Sample, Warn
+from regard.paper.experiment import Sample, Warn, of_this_code
 from regard.paper.table2 import mean_lengths
 from regard.train.log import Record
 from regard.train.run import fingerprint
@@ -124,18 +124,13 @@ def known_tested(path: Path, config: Config, data: Prepared, sample: Sample, war
     if not path.exists():
         return None
     tested = check(Tested, read_json(path), str(path))
-    if tested.settings != settings(config) or tested.data != fingerprint(data.directory):
+    same = tested.settings == run_settings(config) and tested.data == fingerprint(data.directory)
+    if not same or tested.sample != sample.checksum:
         return None
-    if tested.sample != sample.checksum:
-        return None
-    here = code_version(MEASURING)
-    if tested.code != here:
-        warn(f"{path}: figures of other code ({tested.code}; this is {here}) are passed over")
-        return None
-    return tested
+    return tested if of_this_code(path, tested.code, warn) else None
 
 
-def settings(config: Config) -> dict[str, Any]:
+def run_settings(config: Config) -> dict[str, Any]:
     """Return what identifies a run, without the folder of its data and the step to which it is trained."""
     values = config.model_dump(mode="json", exclude={"data", "start"})
     values["train"].pop("steps")
@@ -167,7 +162,7 @@ def tested_run(
         cpu_seconds=last["cpu_seconds"] + (before.cpu_seconds if before else 0.0),
         parameters=cost(config.model).parameters,
         flops=training_flops(config, data, tokens) + (before.flops if before else 0.0),
-        settings=settings(config),
+        settings=run_settings(config),
         data=fingerprint(data.directory),
         **figures,
     )

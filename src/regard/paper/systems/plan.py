@@ -11,7 +11,7 @@ from regard.config.run import Config
 from regard.data.prepared import Prepared
 from regard.errors import UserError
 from regard.model.cost import cost
-from regard.paper.experiment import Sections
+from regard.paper.experiment import Sections, merged
 from regard.train.run import settle
 
 WIDTHS = range(8, 8192, 8)  # candidates for d_model
@@ -111,15 +111,6 @@ def _check_schedule(system: System, config: Config) -> None:
         )
     if config.train.peak_rate is None:
         raise UserError(f"{system.name}: the paper's schedule has no rate to choose; set train.schedule=inverse-sqrt")
-
-
-def merged(*layers: Sections) -> Sections:
-    """Return settings by section, later ones over earlier ones."""
-    together: Sections = {}
-    for layer in layers:
-        for section, values in layer.items():
-            together[section] = {**together.get(section, {}), **values}
-    return together
 
 
 def with_train(config: Config, **settings: Any) -> Config:

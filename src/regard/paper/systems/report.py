@@ -10,7 +10,7 @@ from regard.files import write_bytes, write_json
 from regard.paper.experiment import Sample
 from regard.paper.markdown import number, table
 from regard.paper.plots import Length, draw_lengths, draw_losses
-from regard.paper.published import Translated, published
+from regard.paper.published import PublishedTranslation, published
 from regard.paper.systems.measure import Tested, kept_lines
 from regard.paper.systems.plan import System, Table2
 from regard.paper.systems.run import ENSEMBLE, TIME, TOKENS, Outcomes, SystemResult
@@ -115,7 +115,7 @@ def _p(
 
 def _published(name: str | None) -> dict[str, Any] | None:
     row = next((row for row in published().table2 if row.model == name), None)
-    return None if row is None else Translated.model_dump(row)
+    return None if row is None else PublishedTranslation.model_dump(row)
 
 
 def as_markdown(report: dict[str, Any]) -> str:

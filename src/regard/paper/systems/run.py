@@ -19,7 +19,7 @@ from regard.errors import Failed, UserError
 from regard.evaluate.validator import bleu_validator
 from regard.files import MANIFEST, read_json, whole_directory, write_json
 from regard.paper.experiment import Sample, Warn, Watch, progress, train_to_the_end
-from regard.paper.systems.measure import Tested, keep_tested, known_tested, measured, settings, tested_run
+from regard.paper.systems.measure import Tested, keep_tested, known_tested, measured, run_settings, tested_run
 from regard.paper.systems.plan import System, Table2, chosen_systems, configurations, with_train
 from regard.saved.folder import load_model
 from regard.train.log import Record, records
@@ -132,7 +132,7 @@ def _chosen_rate(bench: Bench, system: System, config: Config, before: SystemRes
     """
     path = bench.out / system.name / RATE
     identity = {
-        "settings": {**settings(config), "rates": list(system.rates), "share": bench.plan.rate_share},
+        "settings": {**run_settings(config), "rates": list(system.rates), "share": bench.plan.rate_share},
         "data": fingerprint(bench.data.directory),
         "code": training_version(config.train.objective),
     }
@@ -290,7 +290,7 @@ def _ensemble(bench: Bench, system: System, config: Config, tokens: Mapping[int,
             cpu_seconds=sum(one.cpu_seconds for one in tokens.values()),
             parameters=sum(one.parameters for one in tokens.values()),
             flops=sum(one.flops for one in tokens.values()),
-            settings=settings(config),
+            settings=run_settings(config),
             data=fingerprint(bench.data.directory),
             **figures,
         )

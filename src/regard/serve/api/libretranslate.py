@@ -147,8 +147,9 @@ async def translate(state: AppState, request: Request) -> Response:
         told["detectedLanguage"] = [language.as_dict() for language, _ in done]
     if asked.alternatives:
         told["alternatives"] = [answer.alternatives for _, answer in done]
+    known = [knowledge_of(answer) for _, answer in done]
     for field in FIELDS:
-        values = [getattr(knowledge_of(answer), field) for _, answer in done]
+        values = [getattr(one, field) for one in known]
         if any(value is not None for value in values):
             told[field] = values
     return JSONResponse(told if several else {field: values[0] for field, values in told.items()})

@@ -55,6 +55,11 @@ class Detector:
         likely = [(code, share) for code, share in ranked[:MOST] if share >= LEAST] or ranked[:1]
         return [Detected(self.served.get(code, code), round(100 * share, 1)) for code, share in likely]
 
+    def most_probable(self, text: str) -> Detected:
+        """Return the first of the candidates."""
+        code, share = self._identifier.best(text)
+        return Detected(self.served.get(code, code), round(100 * share, 1))
+
     def best(self, text: str, among: Iterable[str]) -> Detected:
         """Return the most probable of some languages, with its confidence among all."""
         wanted = {base(code): code for code in among}
@@ -83,5 +88,5 @@ def foreign(text: str, source: str, detector: Detector) -> Detected | None:
         return None
     if sum(map(str.isalpha, text)) < LEAST_LETTERS:
         return None
-    best = detector.candidates(text)[0]
+    best = detector.most_probable(text)
     return best if base(best.language) != base(source) and best.confidence >= SURE else None

@@ -1,6 +1,7 @@
 """Language codes, their names, and the scripts in which they are written."""
 
 import re
+from functools import lru_cache
 
 # ISO 639-1, for the most frequent languages of public corpora; others are shown by their code.
 NAMES = dict(
@@ -65,6 +66,7 @@ def name(code: str) -> str:
     return NAMES.get(base(code), code)
 
 
+@lru_cache(maxsize=1024)
 def base(code: str) -> str:
     """Return a code without its region or script: en for en-US."""
     return re.split("[-_]", code.lower(), maxsplit=1)[0]

@@ -88,33 +88,19 @@ _SINGULAR = frozenset("is was has does isn't wasn't hasn't doesn't".split())  # 
 _OF_PEOPLE = _VERBS | (_AUXILIARIES - frozenset("is can will and or does should must often".split()))  # noqa: SIM905
 _AFTER_PLURAL = frozenset("are were have do don't aren't weren't haven't and or of".split())  # noqa: SIM905
 _SMALL = frozenset("a an the and or of in on at to for from by with as but nor is I".split())  # noqa: SIM905
+_NAMED = _WORD_NAMES | _SELDOM_NAMES
 _COMMON_ENDINGS = (
-    *(
-        "ing",
-        "ion",
-        "ment",
-        "ly",
-        "ity",
-        "ism",
-        "ous",
-        "ss",
-        "able",
-        "ible",
-        "ful",
-        "less",
-        "ness",
-        "ship",
-        "hood",
-        "ics",
-    ),
-    *("ology", "sis", "ic", "ive", "wise", "ever", "ward", "wards", "more", "while", "thing", "one", "body"),
-    *("ure", "dom", "ance", "ence", "age", "ery", "ty", "acy", "ogy", "omy"),
+    *("ing", "ion", "ment", "ly", "ity", "ism", "ous", "ss", "able", "ible", "ful", "ship", "hood", "ics", "ology"),
+    *("sis", "ic", "ive", "wise", "ever", "ward", "wards", "more", "while", "thing", "one", "body", "ure", "dom"),
+    *("ance", "ence", "age", "ery", "ty", "acy", "ogy", "omy"),
 )
 _NOUNS_CAPITAL = frozenset(("de", "lb"))  # languages in which every noun has a capital letter
 _LETTERS = r"[^\W\d_](?:[^\W\d_]|[\u0300-\u036f])*+"
 _WORD = re.compile(rf"(?<![\w'’.-]){_LETTERS}(?:[-'’]{_LETTERS})*+")
 _ENDING = re.compile(r"['’](?:s|m|ve|ll|d|re)?$", re.IGNORECASE)
 _CAPITAL = re.compile(r"(?<=[\s(\"'“‘„«-])[^\W\d_a-z]")
+_CAPITALISED = re.compile(rf"(?<![\w'’.-])(?=[^\W\d_a-z]){_LETTERS}(?:[-'’]{_LETTERS})*+")
+_ANY_WORD = re.compile(r"[^\W\d_]+")
 _OPENS = re.compile(r"(?:^|[.!?:…]['\"”’)]*\s+|[\"“„«(—–]\s*|[\"'‘]\s*$)\W*$")
 LETTERS = 2.5  # in a piece, on average, of a word that the model has seldom read
 FEW_LETTERS = 2.0  # of one that has an ending of common words, too
@@ -130,7 +116,7 @@ def find_names(
 
     In CAPITALS and Title Case names can't be told from other words, so there are none.
     """
-    if _CAPITAL.search(f" {text}") is None:
+    if _all_known(text, language, known) or _CAPITAL.search(f" {text}") is None:
         return []
     words = list(_WORD.finditer(text))
     capital = [one.group()[0].isupper() for one in words]
@@ -140,6 +126,20 @@ def find_names(
     found = [capital[n] and _is_name(text, words, n, language, known, pieces) for n in range(len(words))]
     _take_neighbours(text, words, capital, found, known)
     return _joined(text, words, found)
+
+
+def _all_known(text: str, language: str | None, known: Callable[[str], bool]) -> bool:
+    """Return whether no word with a capital letter can be a name, by a check that is fast and true of most texts."""
+    last = 0
+    for found in _CAPITALISED.finditer(text):
+        last = found.start()
+        if language in _NOUNS_CAPITAL:
+            continue
+        word = _bare(found.group())
+        lower = word.lower()
+        if len(word) > 1 and lower not in _TRANSLATED and (lower in _NAMED or not (known(word) or known(lower))):
+            return False
+    return not last or _TITLES.isdisjoint(_ANY_WORD.findall(text[:last].lower()))
 
 
 def _is_name(
@@ -161,7 +161,7 @@ def _is_name(
         return False
     if _opens(text, words[number]):
         return language == "en" and _begins_as_name(text, words, number, known, pieces)
-    named = language == "en" and lower in _WORD_NAMES | _SELDOM_NAMES
+    named = language == "en" and lower in _NAMED
     return named or not (known(word) or known(lower))
 
 
@@ -254,4 +254,4 @@ def _joined(text: str, words: list[re.Match[str]], found: list[bool]) -> list[Sp
 
 
 def _bare(word: str) -> str:
-    return _ENDING.sub("", word)
+    return _ENDING.sub("", word) if "'" in word or "’" in word else word

@@ -1,6 +1,7 @@
 """The loss: projection, label smoothing (section 5.4) and cross-entropy fused, a few rows at a time.
 
-Shapes: N positions of all sentences, R of them at a time, D = d_model, V vocabulary.
+Shapes: B sentences, S source positions, T target positions, N positions of all sentences, R of them at a time,
+D = d_model, V vocabulary.
 """
 
 from dataclasses import dataclass
@@ -8,11 +9,12 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from regard.config.special_tokens import PAD
 from regard.model.kernels.linear import training_linear
+from regard.model.seq2seq import Seq2Seq
 
 # Scores held at once. On a CPU they should stay in cache between the matrix products; a GPU needs large ones.
 CPU_SCORES, GPU_SCORES = 1 << 22, 1 << 26
@@ -27,6 +29,34 @@ class Loss:
     nll: Tensor
     """Negative log-likelihood of the tokens themselves: perplexity is exp(nll / tokens). Not differentiable."""
     tokens: int
+
+
+class Objective(nn.Module):
+    """The training objective: smoothed cross-entropy of the targets, summed over tokens (section 5.4).
+
+    For expected reward (reward.py) the targets are samples, and the loss of each sentence is weighted.
+    """
+
+    def __init__(self, model: Seq2Seq, smoothing: float) -> None:
+        super().__init__()
+        self.model = model
+        self.smoothing = smoothing
+
+    def forward(self, source_BS: Tensor, target_BT: Tensor, weight_B: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Return the smoothed loss with the model's penalty, and the negative log-likelihood without either.
+
+        With a weight for each sentence the first is the weighted negative log-likelihood.
+        """
+        if weight_B is not None:
+            features_BTD, _ = self.model.features_and_penalty(source_BS, target_BT[:, :-1])
+            expected_BT = target_BT[:, 1:]
+            weight_BT = weight_B[:, None].expand_as(expected_BT)
+            loss = smoothed_cross_entropy(features_BTD, self.model.projection_VD, expected_BT, 0.0, weight=weight_BT)
+            return loss.smoothed, loss.nll
+        lesson = self.model.lesson(source_BS, target_BT)
+        loss = smoothed_cross_entropy(lesson.features, self.model.projection_VD, lesson.expected, self.smoothing)
+        smoothed = loss.smoothed if lesson.penalty is None else loss.smoothed + lesson.penalty * loss.tokens
+        return (smoothed, loss.nll) if lesson.share == 1.0 else (smoothed * lesson.share, loss.nll * lesson.share)
 
 
 @dataclass(frozen=True)

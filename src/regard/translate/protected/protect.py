@@ -85,6 +85,11 @@ class Protector:
         self.active = self._active()
         self.tag = translator.tag(options.target, options.formality)
 
+    @property
+    def ranks(self) -> dict[str, int]:
+        """The words that the model knows, with their ranks."""
+        return self.translator.source_subwords.word_ranks
+
     def _active(self) -> bool:
         """Return whether spans are protected: by default in a model of subwords between natural languages."""
         if isinstance(self.translator.target_subwords, Words):
@@ -122,7 +127,7 @@ class Protector:
         if not self.active:
             return None
         spans = find_spans(clean)
-        casing = casing_of(_outside(clean, spans) if spans else clean, self.translator.ranks.get)
+        casing = casing_of(_outside(clean, spans) if spans else clean, self.ranks.get)
         spans = self._spans(clean, spans, names=casing is None)
         if not spans and casing is None:
             return None
@@ -145,12 +150,14 @@ class Protector:
         """Return the spans of a sentence with its names, and without terms of the glossary and banned words."""
         if names:
             taken = [(span.start, span.end) for span in found]
-            more = find_names(text, self.source, self.translator.ranks.__contains__, self._pieces)
+            more = find_names(text, self.source, self.ranks.__contains__, self._pieces)
             found += [one for one in more if not any(one.start < end and start < one.end for start, end in taken)]
+        if not found:
+            return found
         if self.options.banned:
             found = [one for one in found if not any(word in text[one.start : one.end] for word in self.options.banned)]
         glossary = self.options.glossary
-        if glossary is not None and found:
+        if glossary is not None:
             found = _without_terms(text, found, glossary)
         return sorted(found, key=lambda span: span.start)[:MOST_SPANS]
 
@@ -159,8 +166,9 @@ class Protector:
 
     def _read(self, plan: Plan, clean: str) -> Reading:
         """Return what the model reads, with the plan's stand-ins."""
-        rank = self.translator.ranks.get
-        return read(clean, plan.spans, plan.stand_ins, plan.removed, plan.texts, plan.casing, rank, self.source)
+        return read(
+            clean, plan.spans, plan.stand_ins, plan.removed, plan.texts, plan.casing, self.ranks.get, self.source
+        )
 
     def _at_once(self, sentence: str, span: Span, written: str | None) -> bool:
         """Return whether a span gets a stand-in without trying whether the model copies it."""
@@ -193,7 +201,8 @@ class Protector:
         if not self.active:
             return output
         if plan is None:
-            return replace(output, text=without_added_end(text, output.text))
+            shorter = without_added_end(text, output.text)
+            return output if shorter == output.text else replace(output, text=shorter)
         pairs = self._pairs(plan, output) if plan.reading.marks else None
         restored = restore(plan.reading, output.text, pairs, self.target)
         alignment = output.alignment and realigned(plan.reading, output.text, restored, output.alignment)
@@ -219,8 +228,9 @@ class Protector:
         """Return the hypotheses and the terms of each text; texts whose translations lack spans are searched again."""
         found, uses = search_terms(self.translator, texts, sources, request, self.options.glossary, progress)
         every = dict(zip(texts, found, strict=True))
-        planned = {text: plans[text] for text in texts if text in plans and plans[text].reading.slots}
-        self._search_again(planned, every, uses, request)
+        planned = {text: plan for text, plan in plans.items() if plan.reading.slots and text in every}
+        if planned:
+            self._search_again(planned, every, uses, request)
         return every, uses
 
     def _search_again(

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from regard.config.train import TrainConfig
-from regard.train.schedule import rate
+from regard.train.optimizer.schedule import rate
 
 
 @pytest.mark.parametrize("step", [1, 10, 3999, 4000, 4001, 100_000])

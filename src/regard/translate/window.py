@@ -1,0 +1,176 @@
+"""The translation of a window of texts, step by step: all sentences are searched together, and equal ones once."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from regard.cores import available_cores
+from regard.engines.engine import Progress
+from regard.search.hypothesis import Hypothesis
+from regard.text.normalise import normalise
+from regard.text.protected.detect import Detected
+from regard.text.subword_file import LONGEST_PIECE
+from regard.translate.confidence import UNJUDGED, Judgement, judge
+from regard.translate.protected.protect import Plan, Protector
+from regard.translate.recall import Recall
+from regard.translate.sentences import SentencePart, SplitText, shorten
+from regard.translate.terms import Uses
+from regard.translate.translation import Output, Sentence, Translation
+
+if TYPE_CHECKING:
+    from regard.memory.pair import Match
+    from regard.translate.translator import Options, Translator
+
+FOREIGN = Judgement(None, ("language",))
+RECALLED = Judgement(1.0)
+
+
+class Window:
+    """Texts on their way from sentences over ids and hypotheses to translations."""
+
+    def __init__(self, translator: "Translator", texts: Sequence[str], options: "Options") -> None:
+        self.translator, self.texts, self.options = translator, texts, options
+        self.request = translator.request(options)
+        self.recall, self.guard = Recall(translator, options), Protector(translator, options)
+        self.tag = self.guard.tag
+        self.clean = cache(lambda text: normalise(text, translator.form))  # the same part is normalised several times
+        self.most_characters = LONGEST_PIECE * translator.most_tokens
+        """The most characters that most_tokens can spell."""
+        self.ids: dict[str, list[int]] = {}
+        """What the model reads of each sentence."""
+        self.plans: dict[str, Plan] = {}
+        """How sentences with protected spans are read."""
+        self.outputs: dict[str, tuple[Output, ...]] = {}
+        self.uses: Uses = {}
+        self.fuzzy: dict[str, Match] = {}
+
+    def translated(self, progress: Progress) -> list[Translation]:
+        """Return the translations of the texts."""
+        divided = self._divided()
+        self._spell([part.text for taken in divided for part in taken.parts])
+        pieces = [self._pieces(taken) for taken in divided]
+        languages = [self._languages(text, parts) for text, parts in zip(self.texts, pieces, strict=True)]
+        different = dict.fromkeys(
+            piece.text
+            for parts, others in zip(pieces, languages, strict=True)
+            for piece, other in zip(parts, others, strict=True)
+            if other is None
+        )
+        self._recall([text for text in different if text in self.recall.pairs])
+        self._search([text for text in different if text not in self.recall.pairs], progress)
+        return [
+            Translation(text, taken.before, tuple(map(self._sentence, parts, others)))
+            for text, taken, parts, others in zip(self.texts, divided, pieces, languages, strict=True)
+        ]
+
+    def _divided(self) -> list[SplitText]:
+        """Return each text in sentences; as one if the memory has it."""
+        if self.recall.memory is None:
+            return list(map(self.guard.divided, self.texts))
+        self.recall.look_up(text.strip() for text in self.texts)
+        divided = [self.recall.whole(text) or self.guard.divided(text) for text in self.texts]
+        self.recall.look_up(part.text for taken in divided for part in taken.parts)
+        return divided
+
+    def _spell(self, texts: Sequence[str]) -> None:
+        """Encode each distinct text that may be short enough, by its normalised spelling."""
+        different = list(dict.fromkeys(self.clean(text) for text in texts if len(text) <= self.most_characters))
+        encode = self.translator.source_subwords.encode
+        self.ids |= zip(different, encode(different, threads=available_cores()), strict=True)
+
+    def _pieces(self, taken: SplitText) -> list[SentencePart]:
+        """Return the sentences of a text, normalised and short enough; what the memory has stays as it is."""
+        pieces: list[SentencePart] = []
+        for part in taken.parts:
+            text = part.text if part.text in self.recall.pairs else self.clean(part.text)
+            if part.text in self.recall.pairs or (len(part.text) <= self.most_characters and self._fits(text)):
+                pieces.append(part if text == part.text else SentencePart(text, part.after))
+            else:
+                pieces += self._shortened(part)
+        return pieces
+
+    def _fits(self, clean: str) -> bool:
+        """Return whether a normalised text is short enough; its ids are kept."""
+        if clean not in self.ids:
+            self.ids[clean] = self.translator.source_subwords.encode([clean])[0]
+        return len(self.ids[clean]) <= self.translator.most_tokens
+
+    def _shortened(self, part: SentencePart) -> Iterator[SentencePart]:
+        """Yield a part as normalised pieces that are short enough."""
+        for piece in shorten(part, lambda text: len(text) <= self.most_characters and self._fits(self.clean(text))):
+            self._fits(self.clean(piece.text))
+            yield SentencePart(self.clean(piece.text), piece.after)
+
+    def _languages(self, text: str, parts: Sequence[SentencePart]) -> list[Detected | None]:
+        """Return the language of each sentence that is left as it is; what the memory has is not."""
+        found = self.guard.other_languages(text, parts)
+        if not self.recall.pairs:
+            return found
+        return [None if part.text in self.recall.pairs else other for part, other in zip(parts, found, strict=True)]
+
+    def _recall(self, texts: Sequence[str]) -> None:
+        """Take the memory's translations."""
+        for text in texts:
+            self.ids[text] = self.translator.source_subwords.encode([self.clean(text)])[0]
+            self.outputs[text] = (self.recall.output(text, self._source(text), len(self.tag)),)
+
+    def _source(self, text: str) -> list[int]:
+        """Return what the engine gets of a sentence."""
+        return [*self.tag, *self.ids[text]]
+
+    def _search(self, texts: Sequence[str], progress: Progress) -> None:
+        """Search the sentences that have anything to read, and keep their outputs."""
+        self.plans = {text: plan for text in texts if (plan := self.guard.plan(text))}
+        self.ids |= {text: plan.ids for text, plan in self.plans.items()}
+        known = [text for text in texts if self.ids[text]]
+        found, self.uses = self.guard.search(known, list(map(self._source, known)), self.request, self.plans, progress)
+        self.ids |= {text: plan.ids for text, plan in self.plans.items()}  # a search again reads something else
+        written = iter(
+            self.translator.target_subwords.decode_all([one.tokens for text in known for one in found[text]])
+        )
+        for text in known:
+            self.outputs[text] = tuple([self._output(text, one, next(written)) for one in found[text]])
+        self.fuzzy = self.recall.fuzzy(known)
+
+    def _output(self, text: str, hypothesis: Hypothesis, written: str) -> Output:
+        output = self.translator.output(text, self._source(text), len(self.tag), hypothesis, written, self.options)
+        return self.guard.finished(text, self.plans.get(text), output)
+
+    def _sentence(self, piece: SentencePart, language: Detected | None) -> Sentence:
+        """Return a sentence of the result."""
+        text = piece.text
+        outputs, pair = self.outputs.get(text, ()) if language is None else (), self.recall.pairs.get(text)
+        judgement = RECALLED if pair is not None else self._judged(text, outputs)
+        return Sentence(
+            text,
+            tuple(self.translator.source_subwords.pieces(self.ids[text])),
+            outputs,
+            piece.after,
+            self.uses.get(text, ()),
+            pair,
+            self.fuzzy.get(text),
+            FOREIGN if language is not None else judgement,
+            language is not None or not self._sure(judgement),
+            language,
+        )
+
+    def _judged(self, text: str, outputs: tuple[Output, ...]) -> Judgement:
+        if not outputs:
+            return UNJUDGED
+        best, ids, calibration = outputs[0], self.ids[text], self.translator.calibration
+        if not best.spans:
+            return judge(calibration, text, ids, best.text, best.hypothesis)
+        written = best.text
+        for span in best.spans:  # what was kept is not copied
+            text, written = text.replace(span.text, " "), written.replace(span.text, " ")
+        found = judge(calibration, text, ids, written, best.hypothesis)
+        lost = any(span.how == "appended" for span in best.spans)
+        return replace(found, warnings=(*found.warnings, "appended")) if lost else found
+
+    def _sure(self, judgement: Judgement) -> bool:
+        """Return whether a translation is sure enough to be given."""
+        if self.options.min_confidence is None:
+            return True
+        found = judgement.confidence
+        return not judgement.warnings and (found is None or found >= self.options.min_confidence)
