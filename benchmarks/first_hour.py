@@ -1,6 +1,10 @@
 """The one command beside hand-set defaults, on the same pairs and in the same minutes.
 
     python benchmarks/first_hour.py --pairs kor-eng.tsv.gz --to ko [--count 5000] [--minutes 5] [--processor-time]
+    python benchmarks/first_hour.py --table $REGARD_DATA/tatoeba --out first_hour.json [--minutes 5] [--threads 2]
+
+The second command measures every row of ROWS and prints the table. Each row is written to `--out` as soon as it is
+done; the same command, started again, measures only the rows that it lacks.
 
 The file is a TSV: English TAB the other language. 500 pairs are kept apart by a hash of the English sentence to measure
 both models; of the others, `--count` are taken. First runs `regard train --train … --time MINUTESm`. Then what one did
@@ -21,11 +25,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 TEST = 500
 SEED = 1
+ROWS = (("kor-eng.tsv.gz", "ko", 500), ("kor-eng.tsv.gz", "ko", 5000),
+        ("fra-eng.tsv.gz", "fr", 500), ("fra-eng.tsv.gz", "fr", 5000), ("fra-eng.tsv.gz", "fr", 50_000))  # fmt: skip
 # As `python -m regard`, but what the program takes for the time is the processor time of its process.
 PROCESSOR_TIME = "import time; time.perf_counter = time.process_time; from regard.cli.main import main; main()"
 
@@ -49,10 +56,12 @@ def split(path: Path, count: int, folder: Path, code: str) -> None:
 class Clock:
     """Runs commands, and tells the seconds that they took: of the clock, or of the processor on one thread."""
 
-    def __init__(self, folder: Path, *, processor: bool) -> None:
+    def __init__(self, folder: Path, *, processor: bool, threads: int | None = None) -> None:
         self.folder = folder
         self.how = ["-c", PROCESSOR_TIME] if processor else ["-m", "regard"]
-        self.environment = {**os.environ, "OMP_NUM_THREADS": "1"} if processor else dict(os.environ)
+        if processor:
+            threads = 1
+        self.environment = {**os.environ, "OMP_NUM_THREADS": str(threads)} if threads else dict(os.environ)
         self.processor, self.began = processor, 0.0
         self.began = self.seconds()
 
@@ -98,28 +107,75 @@ def scored(clock: Clock, code: str, name: str) -> dict[str, Any]:
     return {key: figures[key] for key in ("bleu", "signature", "chrf", "chrf_signature")}
 
 
+def measured(pairs: Path, code: str, count: int, given: argparse.Namespace) -> dict[str, Any]:
+    """Return the figures of both ways on so many pairs; Korean has fewer than 5,000 besides the test."""
+    with tempfile.TemporaryDirectory(prefix="regard-") as name:
+        folder = Path(name)
+        split(pairs, count, folder, code)
+        clock = Clock(folder, processor=given.processor_time, threads=given.threads)
+        new = one_command(clock, code, given.minutes)
+        old = by_hand(clock, code, new["minutes"])
+        taken = len((folder / "pairs.en").read_text(encoding="utf-8").splitlines())
+        return {
+            "pairs": taken,
+            "one command": new | scored(clock, code, "new"),
+            "by hand": old | scored(clock, code, "old"),
+        }
+
+
+def measure_table(given: argparse.Namespace) -> list[dict[str, Any]]:
+    """Measure the rows that the results lack, and write them after each."""
+    settings = {"minutes": given.minutes, "threads": given.threads, "processor_time": given.processor_time}
+    found = json.loads(given.out.read_text(encoding="utf-8")) if given.out.exists() else []
+    for name, code, count in ROWS:
+        row = {"to": code, "asked": count, **settings}
+        if (given.only and f"{code}:{count}" not in given.only) or any(row.items() <= one.items() for one in found):
+            continue
+        print(f"{code} {count:,} …", file=sys.stderr, flush=True)
+        found.append(row | measured(given.table / name, code, count, given))
+        partial = given.out.with_suffix(".part")
+        partial.write_text(json.dumps(found, ensure_ascii=False, indent=1), encoding="utf-8")
+        partial.replace(given.out)
+    return [one for one in found if settings.items() <= one.items()]
+
+
+def show_table(rows: Sequence[dict[str, Any]]) -> None:
+    print("| pairs | minutes | one command: BLEU / chrF | by hand: BLEU / chrF | model |")
+    print("|---|---|---|---|---|")
+    for row in rows:
+        new, old = row["one command"], row["by hand"]
+        print(
+            f"| {row['to']} {row['pairs']:,} | {new['minutes']:.1f} | {new['bleu']:.1f} / {new['chrf']:.1f} "
+            f"| {old['bleu']:.1f} / {old['chrf']:.1f} | {new['chosen']['model'].split(':')[0]} |"
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=Path, required=True, help="a .tsv.gz: English TAB the other language")
-    parser.add_argument("--to", required=True, metavar="CODE", help="the other language")
+    parser.add_argument("--table", type=Path, metavar="FOLDER", help="measure all rows on the files of this folder")
+    parser.add_argument("--out", type=Path, default=Path("first_hour.json"), help="results of --table")
+    parser.add_argument("--only", nargs="*", metavar="CODE:PAIRS", help="of --table, these rows, such as ko:500")
+    parser.add_argument("--pairs", type=Path, help="a .tsv.gz: English TAB the other language")
+    parser.add_argument("--to", metavar="CODE", help="the other language")
     parser.add_argument("--count", type=int, default=5000, help="pairs to train on")
     parser.add_argument("--minutes", type=float, default=5.0, help="time of the one command")
+    parser.add_argument("--threads", type=int, help="by default as many as torch takes")
     parser.add_argument("--processor-time", action="store_true", help="minutes of the processor, on one thread")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="regard-") as name:
-        folder = Path(name)
-        split(given.pairs.resolve(), given.count, folder, given.to)
-        clock = Clock(folder, processor=given.processor_time)
-        new = one_command(clock, given.to, given.minutes)
-        old = by_hand(clock, given.to, new["minutes"])
-        found = {"one command": new | scored(clock, given.to, "new"), "by hand": old | scored(clock, given.to, "old")}
+    if given.table:
+        show_table(measure_table(given))
+        return
+    if not (given.pairs and given.to):
+        parser.error("give --pairs and --to, or --table")
+    found = measured(given.pairs.resolve(), given.to, given.count, given)
     if given.json:
         print(json.dumps(found, ensure_ascii=False))
         return
-    for kind, figures in found.items():
+    for kind in ("one command", "by hand"):
+        figures = found[kind]
         print(f"{kind:<12} {figures['minutes']:6.1f} minutes  BLEU {figures['bleu']:6.2f}  chrF {figures['chrf']:6.2f}")
-    for choice, reason in new["chosen"].items():
+    for choice, reason in found["one command"]["chosen"].items():
         print(f"  {choice:<14} {reason}")
 
 

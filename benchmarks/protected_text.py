@@ -8,8 +8,9 @@ added. Told for each kind: the share of spans that the translation has exactly a
 (the spans are cut out of translations and references), and CPU-seconds, with and without protection; and for comparison
 BLEU of the same sentences before the spans were put in. The lists and templates below were fixed before the first run
 on them; `--set develop` has other ones, other sentences and another seed, and was used while the code was written. The
-sentences of `test` come first in the order of experiments/tatoeba_en_de.py: the bundled model was not trained on the
-first 3,000 of these.
+names of `test` were read three times (95.7, 97.7 and 100 %), with changes to the rule between; `--set names` has other
+names in other sentences, read once. The sentences of `test` come first in the order of experiments/tatoeba_en_de.py:
+the bundled model was not trained on the first 3,000 of these.
 """
 
 import argparse
@@ -42,7 +43,16 @@ SPANS: dict[str, Lists] = {
         "placeholder": ("%s", "{0}", "{{name}}", "${count}", "%(title)s", "%1$d", "{user_name}", "<filename>"),
         "number": ("12,450.75", "3.14159", "1,234", "87%", "$19.99", "5 km", "20 °C", "1984", "10:45", "7"),
         "emoji": ("🎉", "😀", "👩‍👩‍👧", "🇰🇷", "❤️", "👍🏽", ":-)", "🚀🚀"),
-        "name": ("Wojciech", "Thandiwe", "Aoife", "Nguyen", "Rose", "Mark", "Anna", "Zoltán", "Hope", "O'Brien"),
+        "name": (
+            "Wojciech", "Thandiwe", "Aoife", "Nguyen", "Rose", "Mark", "Anna", "Zoltán", "Hope", "O'Brien",
+            "Chukwuemeka", "Yevgeniya", "Björk", "Anneliese", "Ayşe", "Dimitrios", "Mwangi", "Esteban", "Jean-Luc",
+            "Shreya", "Tobias", "Leilani", "Hikaru", "Agnieszka", "Fatima", "Svetlana", "Giulia", "Óscar", "Gulnara",
+            "Hendrik", "Matteo", "Khadija", "Ingrid", "Lorenzo", "Monique", "Olivier", "Sebastian", "Valentina",
+            "Yusuf", "Beatriz", "Carlos", "Heinrich", "Frank", "Bill", "Daisy", "Penny", "Sue", "Victor", "Jack",
+            "Bartholomäus", "Nkechi", "Eilidh", "Kobayashi", "Pat", "Lily", "Miriam", "Stanisława", "Ivy", "McAllister",
+            "Anjali", "Søren", "Cemal", "Jiaying", "Marie-Claire", "Pearl", "Abiodun", "José Luis", "Novakova", "Max",
+            "Thaddeus", "Ramón", "Oksana", "Cedric", "Tunde", "Ignacio", "Zsófia", "Aroha", "Dmitri", "Amaka",
+        ),
         "tag": ("b", "i", "strong", 'a href="https://example.org"', "span"),
     },
     "test": {
@@ -78,8 +88,17 @@ SPANS: dict[str, Lists] = {
         ),
         "tag": ("em", "u", "code", 'a href="https://example.net/x"', "mark", 'span class="big"'),
     },
+    "names": {
+        "name": (
+            "Florentina", "Kwabena", "Gwenllian", "Yamamoto", "Ray", "Violet", "Naomi", "Mirosław", "Jade",
+            "FitzGerald", "Rajesh", "Åsa", "Orhan", "Haoran", "Anne-Sophie", "Hazel", "Chidinma", "María José",
+            "Petrenko", "Rob", "Cornelius", "Iñaki", "Ludmila", "Alaric", "Sipho", "Fabrizio", "Ágnes", "Tane",
+            "Bogdan", "Wanjiru",
+        ),
+    },
 }  # fmt: skip
 ADDED: dict[str, Lists] = {
+    "names": {},
     "develop": {
         "url": ("See {}.", "More at {}."),
         "email": ("Write to {}.", "Ask {} about it."),
@@ -97,7 +116,8 @@ ADDED: dict[str, Lists] = {
         "number": ("That is {} more than last year.", "We have {} left.", "Did you say {}?"),
     },
 }
-SEEDS = {"develop": 1, "test": 2}
+SEEDS = {"develop": 1, "test": 2, "names": 3}
+SKIPPED = {"names": 1500}  # sentences with a name that `test` may take
 NAME = re.compile(r"(?<!\w)(?:Tom|Mary|Boston)(?!\w)")
 NUMBER = re.compile(r"(?<![\w.,:$€£%-])\d{1,4}(?![\w.,:%]*\d|\w|\s?[ap]\.?m)")
 
@@ -184,7 +204,7 @@ def with_tags(pair: tuple[str, str], element: str, dice: random.Random) -> Case:
 def cases(which: str, pairs: Sequence[tuple[str, str]], count: int) -> dict[str, list[Case]]:
     """Return the cases of each kind; of kinds with templates every other one is a short sentence after another."""
     dice = random.Random(SEEDS[which])
-    named = [pair for pair in pairs if shared(NAME, pair)]
+    named = [pair for pair in pairs if shared(NAME, pair)][SKIPPED.get(which, 0) :]
     numbered = [pair for pair in pairs if shared(NUMBER, pair)]
     found: dict[str, list[Case]] = {}
     for kind, spans in SPANS[which].items():

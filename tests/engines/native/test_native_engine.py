@@ -150,6 +150,23 @@ def test_the_limit_is_the_reference_s(pair_of: PairOf) -> None:
     assert max(len(one.tokens) for some in found for one in some) == 13
 
 
+@pytest.mark.parametrize("beam", [1, 4])
+@pytest.mark.parametrize("no_repeat", [3, 4])
+def test_blocked_repetition(pair_of: PairOf, beam: int, no_repeat: int) -> None:
+    """A model that never ends repeats itself; the prefix may, too."""
+    pair = pair_of(steps=2, end=-30.0)
+    alone = NativeEngine(pair.config, pair.weights, int8=False)  # has no reference to ask
+    for prefix in ((), (7, 8, 7, 8, 7)):
+        request = Request(
+            DecodeConfig(beam=beam, extra_length=30), n_best=beam, token_scores=True, no_repeat=no_repeat, prefix=prefix
+        )
+        found = alone.search(sources(), request)
+        same(found, pair.torch.search(sources(), request))
+        free = alone.search(sources(), Request(request.decode, n_best=beam, token_scores=True, prefix=prefix))
+        assert [one.tokens for some in found for one in some] != [one.tokens for some in free for one in some]
+    assert min(len(some[0].tokens) for some in found) > 30
+
+
 def test_what_it_leaves_to_the_reference(pair_of: PairOf) -> None:
     pair = pair_of()
     decode = DecodeConfig(beam=2, extra_length=4)

@@ -10,8 +10,16 @@ KNOWN = frozenset(
 )
 
 
+# As a vocabulary spells what it has read often; everything else in pieces of two letters.
+SPELT = {"fatima": 2, "astronomy": 3, "science": 2, "giraffe": 2, "giraffes": 3, "photosynthesis": 4, "tobia": 3}
+
+
+def pieces(word: str) -> int:
+    return SPELT.get(word, -(-len(word) // 2))
+
+
 def names(text: str, language: str | None = "en") -> list[str]:
-    return [text[span.start : span.end] for span in find_names(text, language, KNOWN.__contains__)]
+    return [text[span.start : span.end] for span in find_names(text, language, KNOWN.__contains__, pieces)]
 
 
 @pytest.mark.parametrize(
@@ -28,6 +36,23 @@ def names(text: str, language: str | None = "en") -> list[str]:
         ("I saw Zoltán Székely.", ["Zoltán Székely"]),
         ("I saw Zolta\u0301n.", ["Zolta\u0301n"]),
         ("I saw NATO.", ["NATO"]),
+        ("I'm from Agnieszka.", ["Agnieszka"]),
+        ("Tell Agnieszka.", ["Agnieszka"]),
+        # The first word, by what follows it.
+        ("Wojciech must've escaped.", ["Wojciech"]),
+        ("Wojciech washes clothes.", ["Wojciech"]),
+        ("Wojciech almost won.", ["Wojciech"]),
+        ("Wojciech, come here.", ["Wojciech"]),
+        ("Tobias is here.", ["Tobias"]),
+        ("Tobias waited.", ["Tobias"]),
+        ("Dominic was here.", ["Dominic"]),
+        # One that the model has read often, only if it does what people do.
+        ("Fatima didn't object.", ["Fatima"]),
+        ("Fatima said it.", ["Fatima"]),
+        ("Fatima's book is red.", ["Fatima"]),
+        ("Mark's drunk.", ["Mark"]),
+        ("José burps.", ["José"]),
+        ("McAllister young.", ["McAllister"]),
     ],
 )
 def test_unknown_names_are_found(text: str, found: list[str]) -> None:
@@ -42,6 +67,14 @@ def test_unknown_names_are_found(text: str, found: list[str]) -> None:
         "I saw my Uncle on Monday.",
         "Photosynthesis is old.",
         "Giraffes came.",
+        "Giraffes waited.",
+        "Astronomy is old.",
+        "Science is old.",
+        "Astronomy deals with stars.",
+        "Photosynthesis and Astronomy and Science",
+        "Wojciech buttons are red.",
+        "Hello, Tom.",
+        "Oh, where is he?",
         "Will he tell me?",
         "Hope is here.",
         "THE OLD DOOR",

@@ -9,7 +9,7 @@ from pathlib import Path
 from regard.engines.native.build import LIBRARY
 from regard.errors import UserError
 
-ABI = 2
+ABI = 3
 ISAS = ("auto", "avx512-vnni", "avx2", "plain")
 PATH_VARIABLE, ISA_VARIABLE = "REGARD_NATIVE_LIBRARY", "REGARD_NATIVE_ISA"
 MESSAGE = 512  # bytes of an error message
@@ -42,6 +42,7 @@ class SearchOptions(ctypes.Structure):
         ("alpha", c_double),
         ("prefix", c_void_p),
         ("prefix_length", c_int32),
+        ("no_repeat", c_int32),
     ]
 
 

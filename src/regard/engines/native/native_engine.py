@@ -29,6 +29,8 @@ from regard.search.hypothesis import NO_NUMBERS, Hypothesis, unscored
 ROWS = 64  # kRows of source/search/worker.h: hypotheses that a thread extends together
 WAITING = 1.5  # sentences in the engine for each that has a row
 WIDEST = 64  # the widest beam that it supports
+LEAST_BLOCKED = 3  # tokens in a row that may not come twice; of fewer, more would be banned than a row keeps choices
+WIDEST_BLOCKED = 32  # the widest beam with repetition blocked: half of the choices are for banned tokens
 BATCH_TOKENS = 512  # source tokens that are encoded together
 LONGEST = (1 << 31) - 1
 PENALTIES = {"paper": 0, "average": 1}
@@ -101,13 +103,15 @@ class NativeEngine:
 
     def _unsupported(self, request: Request) -> bool:
         """Return whether the request needs the reference."""
-        rules = (request.banned, request.required, request.terms, request.prefixes, request.no_repeat, request.trees)
+        rules = (request.banned, request.required, request.terms, request.prefixes, request.trees)
         return (
             request.sampling is not None
             or request.decoding != "search"
             or request.unknown
             or any(rules)
             or request.decode.beam > WIDEST
+            or (request.no_repeat > 0 and request.decode.beam > WIDEST_BLOCKED)
+            or 0 < request.no_repeat < LEAST_BLOCKED
             or request.decode.beta > 0
             or len(request.prefix) >= self.positions
         )
@@ -202,6 +206,7 @@ def _options(request: Request, prefix: NDArray[np.int32]) -> SearchOptions:
         alpha=decode.alpha,
         prefix=prefix.ctypes.data,
         prefix_length=len(prefix),
+        no_repeat=request.no_repeat,
     )
 
 

@@ -35,6 +35,7 @@ _TRANSLATED = frozenset(
     islam islamic israeli italian japanese jew jewish jews korean latin latvian lithuanian malay mexican mongolian
     muslim norwegian persian pole polish portuguese protestant roman romanian romans russian scot scottish serbian
     slovak slovenian spaniard spanish swede swedish swiss thai tibetan turk turkish ukrainian vietnamese welsh
+    hi hello hey oh ah wow yeah ouch dear honey thanks sorry please congratulations
     esperanto zealand day eve year department embassy cabinet league standard time times civil police daddy mommy
     allies buddhism buddhist christianity communist democrat republican nazi olympics olympic renaissance marxism
     """.split()  # noqa: SIM905
@@ -45,6 +46,7 @@ _AUXILIARIES = frozenset(
     """
     is was has had will would can could should must may might does did doesn't didn't isn't wasn't hasn't hadn't
     won't can't couldn't wouldn't shouldn't never always often also just still already only really probably and or
+    almost seldom sometimes usually cannot ought quite rarely even once now
     """.split()  # noqa: SIM905
 )
 _VERBS = frozenset(
@@ -54,7 +56,10 @@ _VERBS = frozenset(
     cut dealt drew drank drove ate fell fed felt fought found flew forgot forgave froze got gave went grew hung
     heard hid hit held hurt kept knew laid led left lent let lay lit lost made meant met paid put quit read rode
     rang rose ran said saw sold sent set shook shot shut sang sat slept spoke spent spread stood stole stuck struck
-    swore swept swam took taught tore told thought threw understood woke wore won wrote came
+    swore swept swam took taught tore told thought threw understood woke wore won wrote came awoke beat bent bet
+    bound bred burst cast clung crept dug dreamt fled flung forbade foresaw ground knelt leapt leant misread mistook
+    outgrew overcame overheard overslept overtook sank shed shone shrank slid slit sought spat sped spilt split spoilt
+    sprang spun stank stung strode strove swung undid undertook upset wept withdrew wound wrung
     """.split()  # noqa: SIM905
 )
 # What follows a verb rather than a noun in the plural.
@@ -78,11 +83,16 @@ _SELDOM_NAMES = frozenset(
     destiny brook crystal opal basil herb ginger
     """.split()  # noqa: SIM905
 )
+_SINGULAR = frozenset("is was has does isn't wasn't hasn't doesn't".split())  # noqa: SIM905
+# What follows a person far more often than a thing.
+_OF_PEOPLE = _VERBS | (_AUXILIARIES - frozenset("is can will and or does should must often".split()))  # noqa: SIM905
+_AFTER_PLURAL = frozenset("are were have do don't aren't weren't haven't and or of".split())  # noqa: SIM905
+_SMALL = frozenset("a an the and or of in on at to for from by with as but nor is I".split())  # noqa: SIM905
 _NAMED = _WORD_NAMES | _SELDOM_NAMES
-_SMALL = frozenset("a an the and or of in on at to for from by with as but nor is".split())  # noqa: SIM905
 _COMMON_ENDINGS = (
-    *("ing", "ion", "ness", "ment", "ly", "ity", "ism", "ous", "able", "ible", "ful", "less", "ship", "hood", "ics"),
-    *("ology", "sis", "ic", "ive", "wise", "ever", "ward", "wards", "more", "while", "thing", "one", "body", "s"),
+    *("ing", "ion", "ment", "ly", "ity", "ism", "ous", "ss", "able", "ible", "ful", "ship", "hood", "ics", "ology"),
+    *("sis", "ic", "ive", "wise", "ever", "ward", "wards", "more", "while", "thing", "one", "body", "ure", "dom"),
+    *("ance", "ence", "age", "ery", "ty", "acy", "ogy", "omy"),
 )
 _NOUNS_CAPITAL = frozenset(("de", "lb"))  # languages in which every noun has a capital letter
 _LETTERS = r"[^\W\d_](?:[^\W\d_]|[\u0300-\u036f])*+"
@@ -92,11 +102,17 @@ _CAPITAL = re.compile(r"(?<=[\s(\"'“‘„«-])[^\W\d_a-z]")
 _CAPITALISED = re.compile(rf"(?<![\w'’.-])(?=[^\W\d_a-z]){_LETTERS}(?:[-'’]{_LETTERS})*+")
 _ANY_WORD = re.compile(r"[^\W\d_]+")
 _OPENS = re.compile(r"(?:^|[.!?:…]['\"”’)]*\s+|[\"“„«(—–]\s*|[\"'‘]\s*$)\W*$")
+LETTERS = 2.5  # in a piece, on average, of a word that the model has seldom read
+FEW_LETTERS = 2.0  # of one that has an ending of common words, too
 LOOK_BACK = 16  # characters in which the beginning of a sentence is looked for
 
 
-def find_names(text: str, language: str | None, known: Callable[[str], bool]) -> list[Span]:
-    """Return the names in a sentence that the model does not know; `known` says whether a word is in its vocabulary.
+def find_names(
+    text: str, language: str | None, known: Callable[[str], bool], pieces: Callable[[str], int]
+) -> list[Span]:
+    """Return the names in a sentence that the model does not know.
+
+    `known` returns whether a word is in its vocabulary, and `pieces` in how many subwords it is spelt.
 
     In CAPITALS and Title Case names can't be told from other words, so there are none.
     """
@@ -104,9 +120,10 @@ def find_names(text: str, language: str | None, known: Callable[[str], bool]) ->
         return []
     words = list(_WORD.finditer(text))
     capital = [one.group()[0].isupper() for one in words]
-    if len(words) > 2 and all(big or one.group() in _SMALL for big, one in zip(capital, words, strict=True)):
+    written = [big for big, one in zip(capital, words, strict=True) if _bare(one.group()) not in _SMALL]
+    if len(words) > 2 and all(written) and len(written) > 2:
         return []
-    found = [capital[n] and _is_name(text, words, n, language, known) for n in range(len(words))]
+    found = [capital[n] and _is_name(text, words, n, language, known, pieces) for n in range(len(words))]
     _take_neighbours(text, words, capital, found, known)
     return _joined(text, words, found)
 
@@ -126,7 +143,12 @@ def _all_known(text: str, language: str | None, known: Callable[[str], bool]) ->
 
 
 def _is_name(
-    text: str, words: list[re.Match[str]], number: int, language: str | None, known: Callable[[str], bool]
+    text: str,
+    words: list[re.Match[str]],
+    number: int,
+    language: str | None,
+    known: Callable[[str], bool],
+    pieces: Callable[[str], int],
 ) -> bool:
     """Return whether a word with a capital letter is a name that the model would not keep."""
     word = _bare(words[number].group())
@@ -138,27 +160,54 @@ def _is_name(
     if lower in _TRANSLATED or lower.removesuffix("s") in _TRANSLATED:
         return False
     if _opens(text, words[number]):
-        return language == "en" and _begins_as_name(text, words, number, known)
+        return language == "en" and _begins_as_name(text, words, number, known, pieces)
     named = language == "en" and lower in _NAMED
     return named or not (known(word) or known(lower))
 
 
-def _begins_as_name(text: str, words: list[re.Match[str]], number: int, known: Callable[[str], bool]) -> bool:
-    """Return whether the first word of an English sentence is a name: a noun in the singular without an article."""
+def _begins_as_name(
+    text: str,
+    words: list[re.Match[str]],
+    number: int,
+    known: Callable[[str], bool],
+    pieces: Callable[[str], int],
+) -> bool:
+    """Return whether the first word of an English sentence is a name: a noun in the singular without an article.
+
+    A word that the model has read often is spelt in few pieces, a name in many: sci-ence, d-im-it-ri-os.
+    """
     whole = words[number].group()
     word = _bare(whole)
-    lower, following, third = word.lower(), _at(words, number + 1), _at(words, number + 2)
+    lower, following, third = word.lower(), _bare(_at(words, number + 1)), _at(words, number + 2)
     if lower in _SELDOM_NAMES:
         return following in _VERBS
     if lower not in _WORD_NAMES:
-        if known(word) or known(lower) or (lower.endswith(_COMMON_ENDINGS) and whole == word):
+        if known(word) or known(lower):
             return False
-        if following[:1].isupper() and _bare(following).lower() not in _TRANSLATED and not known(_bare(following)):
-            return True  # a first name and a surname
-    if whole != word or text[words[number].end() : words[number].end() + 1] == ",":
-        return True
-    doing = following.endswith("ed") or (following.endswith("s") and third in _AFTER_VERB) or following.endswith("ly")
-    return following in _AUXILIARIES | _VERBS or (doing and following.islower())
+        surname = following[:1].isupper() and following.lower() not in _TRANSLATED
+        if surname or not (word.isascii() and word[1:].islower()):
+            return not lower.endswith(_COMMON_ENDINGS)  # Helen Keller, José, McAllister, Jean-Luc
+    if whole != word:
+        return True  # the genitive
+    regular = following.islower() and following.endswith(("ed", "ly"))
+    wanted = None if lower in _WORD_NAMES else _wanted_after(lower, known, pieces)
+    if wanted is not None:
+        return following in wanted or (regular and wanted is _OF_PEOPLE)
+    does = following.islower() and following.endswith("s") and third not in _AFTER_PLURAL
+    comma = text[words[number].end() : words[number].end() + 1] == ","
+    return regular or does or comma or following in _VERBS or following in _AUXILIARIES
+
+
+def _wanted_after(word: str, known: Callable[[str], bool], pieces: Callable[[str], int]) -> frozenset[str] | None:
+    """Return what must follow an unknown word for it to be a name; None if whatever can follow a name is enough."""
+    spelt, stem = len(word) / pieces(word), word[:-1]
+    if word.endswith(_COMMON_ENDINGS) and spelt > FEW_LETTERS:
+        return _VERBS
+    if word.endswith("s") and (known(stem) or pieces(stem) < pieces(word)):
+        return _SINGULAR  # otherwise it is a noun in the plural
+    if word.endswith("s") and spelt > FEW_LETTERS:
+        return _SINGULAR | _VERBS
+    return _OF_PEOPLE if spelt > LETTERS else None
 
 
 def _at(words: list[re.Match[str]], number: int) -> str:

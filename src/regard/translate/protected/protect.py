@@ -150,7 +150,7 @@ class Protector:
         """Return the spans of a sentence with its names, and without terms of the glossary and banned words."""
         if names:
             taken = [(span.start, span.end) for span in found]
-            more = find_names(text, self.source, self.ranks.__contains__)
+            more = find_names(text, self.source, self.ranks.__contains__, self._pieces)
             found += [one for one in more if not any(one.start < end and start < one.end for start, end in taken)]
         if not found:
             return found
@@ -160,6 +160,9 @@ class Protector:
         if glossary is not None:
             found = _without_terms(text, found, glossary)
         return sorted(found, key=lambda span: span.start)[:MOST_SPANS]
+
+    def _pieces(self, word: str) -> int:
+        return len(self.translator.source_subwords.encode([word])[0])
 
     def _read(self, plan: Plan, clean: str) -> Reading:
         """Return what the model reads, with the plan's stand-ins."""

@@ -52,6 +52,7 @@ SearchOptions options_of(const RegardOptions& given, const RegardConfig& config)
   check(given.batch_tokens >= 1, "batch_tokens is out of range");
   check(given.prefix_length >= 0 && given.prefix_length < config.positions, "the prefix is too long");
   check_ids(given.prefix, given.prefix_length, config.vocabulary);
+  check(given.no_repeat >= 0, "no_repeat is out of range");
   SearchOptions options;
   options.beam = given.beam;
   options.n_best = given.n_best;
@@ -60,6 +61,7 @@ SearchOptions options_of(const RegardOptions& given, const RegardConfig& config)
   options.scored = given.scored != 0;
   options.batch_tokens = given.batch_tokens;
   options.prefix.assign(given.prefix, given.prefix + given.prefix_length);
+  options.no_repeat = given.no_repeat;
   return options;
 }
 
@@ -125,7 +127,7 @@ void search_longest_first(Engine& engine, Job& job, std::vector<Task>& tasks, in
 
 }  // namespace
 
-int32_t regard_native_abi() { return 2; }
+int32_t regard_native_abi() { return 3; }
 
 const char* regard_native_isa(const char* name) {
   const Kernels* kernels = find_kernels(name);

@@ -12,7 +12,7 @@ struct RegardOptions {
   int32_t beam, n_best, extra_length, penalty, scored, batch_tokens;
   double alpha;
   const int32_t* prefix;
-  int32_t prefix_length;
+  int32_t prefix_length, no_repeat;
 };
 
 // The hypotheses of all sources, one after another: counts[i] of source i, each with lengths[j] tokens.

@@ -16,6 +16,8 @@ void Search::begin(const SearchOptions& options, int limit) {
   found_.clear();
   candidates_.reserve(size_t(options.beam) * (options.beam + 1));
   totals_.assign(options.beam, 0.0);
+  banned_.resize(options.beam);
+  for (std::vector<int32_t>& tokens : banned_) tokens.clear();
 }
 
 int Search::forced() const {
@@ -23,9 +25,26 @@ int Search::forced() const {
   return length_ >= limit_ ? kEos : -1;
 }
 
-void Search::ask(Selection& selection) const {
+// Each token that has followed the last n - 1 tokens before, as search/constraints.py has it.
+void Search::ban_repeats(int row) {
+  const int n = options_->no_repeat;
+  banned_[row].clear();
+  if (length_ < n) return;
+  history_.resize(length_);
+  for (int length = length_, at = row; length > 0; --length) {
+    const Node& node = nodes_[index(length, at)];
+    history_[length - 1] = node.token;
+    at = node.parent;
+  }
+  const auto tail = history_.end() - (n - 1);
+  for (auto start = history_.begin(); start + n <= history_.end(); ++start)
+    if (std::equal(tail, history_.end(), start)) banned_[row].push_back(start[n - 1]);
+}
+
+void Search::ask(int row, Selection& selection) {
+  if (options_->no_repeat > 0) ban_repeats(row);
   selection.threshold = -std::numeric_limits<float>::infinity();
-  selection.wanted = normalised() ? options_->beam + 1 : 1;
+  selection.wanted = std::min<int>(choices() + int(banned_[row].size()), kMostChoices);
   selection.kept = 0;
   selection.forced = forced();
   selection.forced_logit = std::numeric_limits<float>::quiet_NaN();
@@ -43,10 +62,13 @@ void Search::extend(const Selection* selections, const float* normalisers) {
   const int forced_token = forced();
   for (int row = 0; row < open_; ++row) {
     const Selection& found = selections[row];
+    const std::vector<int32_t>& banned = banned_[row];
     const int count = forced_token >= 0 ? 1 : found.kept;
-    for (int kept = 0; kept < count; ++kept) {
+    for (int kept = 0, taken = 0; kept < count && taken < choices(); ++kept) {
       const float logit = forced_token >= 0 ? found.forced_logit : found.logit[kept];
       const int32_t token = forced_token >= 0 ? forced_token : found.token[kept];
+      if (forced_token < 0 && std::find(banned.begin(), banned.end(), token) != banned.end()) continue;
+      ++taken;
       const float score = normalised() ? std::min(logit - normalisers[row], 0.0f) : 0.0f;
       if (!std::isfinite(logit) || !std::isfinite(score)) continue;
       candidates_.push_back({totals_[row] + double(score), double(score), row, token});

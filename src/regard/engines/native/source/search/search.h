@@ -22,6 +22,7 @@ struct SearchOptions {
   bool scored = false;          // log probabilities are wanted of a greedy search, too
   int batch_tokens = 512;       // of sources that are encoded together, unless one alone has more
   std::vector<int32_t> prefix;  // what every output begins with
+  int no_repeat = 0;            // if above 0: no so many tokens in a row come twice
 };
 
 struct Hypothesis {
@@ -43,7 +44,7 @@ class Search {
   std::vector<Hypothesis>& found() { return found_; }
 
   // What is wanted of the next projection for an open hypothesis.
-  void ask(Selection& selection) const;
+  void ask(int row, Selection& selection);
 
   // Take a step. selections and normalisers: one for each open hypothesis. parents[j]: which was extended to be the
   // j-th of those open now.
@@ -63,6 +64,8 @@ class Search {
 
   bool normalised() const { return options_->scored || options_->beam > 1; }
   int forced() const;
+  int choices() const { return normalised() ? options_->beam + 1 : 1; }  // tokens that a hypothesis may go on with
+  void ban_repeats(int row);
   size_t index(int length, int row) const { return size_t(length - 1) * options_->beam + row; }
   double penalty(int length) const;
   void extend(const Selection* selections, const float* normalisers);
@@ -72,6 +75,8 @@ class Search {
   const SearchOptions* options_ = nullptr;
   int limit_ = 0, open_ = 0, length_ = 0, finished_ = 0;
   bool done_ = true;
+  std::vector<std::vector<int32_t>> banned_;  // by open hypothesis: tokens that would repeat something
+  std::vector<int32_t> history_;
   std::vector<Node> nodes_;  // K a step: token, and which open hypothesis it extends
   std::vector<double> totals_;
   std::vector<Candidate> candidates_;

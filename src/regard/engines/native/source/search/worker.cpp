@@ -47,7 +47,7 @@ void Worker::collect_rows() {
       const int row = slot.rows[open];
       int32_t* table = offsets(slot.side, row);
       table[position] = space_->cache_offset(row, position);
-      slot.search.ask(space_->selections[rows_.size()]);
+      slot.search.ask(open, space_->selections[rows_.size()]);
       rows_.push_back({slot.search.last_token(open), position, table, slot.rows[0], slot.task->length});
     }
   }
