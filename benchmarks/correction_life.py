@@ -1,8 +1,11 @@
 r"""The life of a correction in a browser: a wrong answer, corrected, answered, tuned over, served by the new model.
 
+    awk 'NR % 8 == 0' text/train.en-de.tsv | head -20000 > some.tsv
+    regard prepare --subwords-from en-de --train some.tsv --tag '<2de>' --valid text/valid.en-de.tsv \
+        --valid-tag '<2de>' --from en --to de --out data/mine
+    python benchmarks/correction_life.py --data data/mine --sentences text/test.en --references text/test.de.0
     python benchmarks/correction_life.py --text text/train.en-de.tsv --sentences text/test.en \
         --references text/test.de.0
-    python benchmarks/correction_life.py --data data/mine --sentences text/test.en --references text/test.de.0
 
 It starts `regard serve` with a copy of the bundled model and a memory, corrects five sentences on the page in Chromium,
 tunes the model, mixed with its own translations of other text or with prepared data, puts the new model in place, sends
@@ -123,7 +126,7 @@ def main() -> None:
     parser.add_argument("--sentences", type=Path, required=True)
     parser.add_argument("--references", type=Path, required=True)
     parser.add_argument("--lines", type=int, default=1000)
-    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--steps", type=int, default=120)
     parser.add_argument("--worse", type=float, default=None, help="as for `regard tune`")
     parser.add_argument("--pictures", type=Path, default=None)
     arguments = parser.parse_args()

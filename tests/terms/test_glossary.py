@@ -60,6 +60,20 @@ def test_a_star_matches_every_word_that_begins_so() -> None:
     assert sources(glossary, "a * b") == ["*"]
 
 
+def test_sources_that_differ_in_case_alone_are_one_term_unless_the_case_counts() -> None:
+    (term,) = Glossary.of([("dog", "Hund"), ("DOG", "Köter"), ("Dog", "Hund")]).terms
+    assert (term.source, term.targets) == ("dog", ("Hund", "Köter"))
+    terms = [Term("us", ("uns",)), Term("US", ("USA",), case=True)]
+    for order in (1, -1):
+        found = Glossary(terms[::order]).found("US and us")
+        assert [term.targets[0] for term in found] == ["USA", "uns"]
+
+
+def test_a_whole_word_goes_before_a_prefix() -> None:
+    glossary = Glossary.of([("book*", "buch"), ("book", "Buch")])
+    assert [term.targets[0] for term in glossary.found("book bookshop")] == ["Buch", "buch"]
+
+
 def test_apostrophes_are_the_same_however_they_are_written() -> None:
     glossary = Glossary.of({"don't": "x", "l\u2019eau": "y"})
     assert sources(glossary, "I don\u2019t; de l'eau") == ["don't", "l\u2019eau"]
@@ -140,6 +154,7 @@ def test_files(tmp_path: Path) -> None:
         (b"dog\n", "line 1: needs a source and a target"),
         (b"a\tb\n\tHund\n", "line 2: needs a source"),
         (b"a\tb\tc\td\n", "line 1: needs"),
+        (b"\n \n", "has no terms"),
         (b"a\tb\tCASE\n", "third column is 'CASE'; it can only be `case`"),
         (b"a\tb\n\xff\tb\n", "line 2: is not UTF-8"),
         (b"a\t" + b"b" * (LONGEST_TERM + 1), "shorten it"),
@@ -150,6 +165,13 @@ def test_bad_files_are_told(tmp_path: Path, content: bytes, said: str) -> None:
     file = tmp_path / "terms.tsv"
     file.write_bytes(content)
     with pytest.raises(UserError, match=said):
+        Glossary.read(file)
+
+
+def test_a_csv_with_semicolons_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "terms.csv"
+    file.write_text("dog;Hund\n", encoding="utf-8")
+    with pytest.raises(UserError, match="with a comma between"):
         Glossary.read(file)
 
 

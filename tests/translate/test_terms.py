@@ -14,6 +14,7 @@ from regard.saved.folder import LoadedModel
 from regard.terms.annotation import annotated
 from regard.terms.glossary import Glossary, occurs
 from regard.translate.load import convert, load
+from regard.translate.terms import _capitalised
 from regard.translate.translator import Options, Translator
 
 TEXTS = [
@@ -137,3 +138,20 @@ def test_a_model_trained_with_terms_reads_them_in_its_source(saved: LoadedModel)
     shown.most_tokens = len(encoded[TEXTS[0]])
     shown.translate(TEXTS[0], Options(glossary=glossary))
     assert encoded[TEXTS[0]] == Watched.seen[0]
+
+
+@pytest.mark.parametrize(
+    ("target", "wanted"),
+    [
+        ("hund", "Hund"),
+        ("élan vital", "Élan vital"),
+        ("e-mail", "E-mail"),
+        ("iPhone", "iPhone"),
+        ("https://a.org/x", "https://a.org/x"),
+        ("고양이", "고양이"),
+        ("👩\u200d👧", "👩\u200d👧"),
+        ("שלום", "שלום"),
+    ],
+)
+def test_only_plain_words_are_capitalised_at_the_start_of_a_sentence(target: str, wanted: str) -> None:
+    assert _capitalised(target) == wanted

@@ -170,4 +170,6 @@ def _weight(choice: Sequences) -> int:
 
 
 def _holds(tokens: tuple[int, ...], sequence: tuple[int, ...]) -> bool:
+    if sequence[0] not in tokens:  # asked millions of times, and mostly so
+        return False
     return any(tokens[at : at + len(sequence)] == sequence for at in range(len(tokens) - len(sequence) + 1))

@@ -47,8 +47,8 @@ class Glossary:
     """Terms by their source, for one direction of translation."""
 
     def __init__(self, terms: Iterable[Term]) -> None:
-        """Join terms with the same source: any of their targets will do."""
-        joined: dict[tuple[str, bool, bool], dict[str, None]] = {}
+        """Join terms with the same source, in any case unless that counts: any of their targets will do."""
+        joined: dict[tuple[str, bool, bool], tuple[str, dict[str, None]]] = {}
         for term in terms:
             source, targets = _clean(term.source), [_clean(target) for target in term.targets]
             if not source or not targets or not all(targets):
@@ -57,10 +57,11 @@ class Glossary:
                 raise UserError(f"the term {source[:40]!r}… has over {LONGEST_TERM} characters; shorten it")
             if any(letter == "\0" or "\ud800" <= letter <= "\udfff" for text in (source, *targets) for letter in text):
                 raise UserError(f"the term {source[:40]!r} has characters that no text has (NUL or a surrogate)")
-            joined.setdefault((source, term.case, term.prefix), {}).update(dict.fromkeys(targets))
+            key = source if term.case else _folded(source), term.case, term.prefix
+            joined.setdefault(key, (source, {}))[1].update(dict.fromkeys(targets))
             if len(joined) > MOST_TERMS:
                 raise UserError(f"the glossary has over {MOST_TERMS:,} terms; leave out what the texts do not use")
-        self.terms = tuple(Term(source, tuple(targets), *how) for (source, *how), targets in joined.items())
+        self.terms = tuple(Term(source, tuple(targets), *how) for (_, *how), (source, targets) in joined.items())
 
     @classmethod
     def of(cls, pairs: Mapping[str, str] | Iterable[tuple[str, str]]) -> Self:
@@ -96,9 +97,9 @@ class Glossary:
 
     @cached_property
     def _by_source(self) -> dict[str, list[Term]]:
-        """Terms by their folded source."""
+        """Terms by their folded source, the most exact first: in their own case, then whole words, then prefixes."""
         found: dict[str, list[Term]] = {}
-        for term in self.terms:
+        for term in sorted(self.terms, key=lambda term: (not term.case, term.prefix)):
             found.setdefault(_folded(term.source), []).append(term)
         return found
 

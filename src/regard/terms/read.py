@@ -22,7 +22,10 @@ def read_terms(path: Path, languages: Languages) -> Iterator[Term]:
     suffix = path.suffix.lower()
     if suffix in (".tbx", ".xml"):
         return tbx(content, str(path), languages)
-    return (csv_terms if suffix == ".csv" else tsv)(_text(content, path), str(path))
+    terms = list((csv_terms if suffix == ".csv" else tsv)(_text(content, path), str(path)))
+    if not terms:
+        raise UserError(f"{path}: has no terms; write a source and a target term a line, or leave the glossary out")
+    return iter(terms)
 
 
 def _text(content: bytes, path: Path) -> str:
@@ -36,7 +39,7 @@ def _text(content: bytes, path: Path) -> str:
 def tsv(text: str, name: str) -> Iterator[Term]:
     """Yield the terms of lines `source TAB target`, with a third column `case` where the case must be the same."""
     lines = text.replace("\r\n", "\n").split("\n")
-    return _rows(((number, line.split("\t")) for number, line in enumerate(lines, 1) if line.strip()), name)
+    return _rows(((number, line.split("\t")) for number, line in enumerate(lines, 1) if line.strip()), name, "tab")
 
 
 def csv_terms(text: str, name: str) -> Iterator[Term]:
@@ -51,14 +54,16 @@ def csv_terms(text: str, name: str) -> Iterator[Term]:
         except csv.Error as error:
             raise UserError(f"{name}, line {reader.line_num}: is not CSV ({error}); save it anew") from None
 
-    return _rows(rows(), name)
+    return _rows(rows(), name, "comma")
 
 
-def _rows(rows: Iterable[tuple[int, list[str]]], name: str) -> Iterator[Term]:
+def _rows(rows: Iterable[tuple[int, list[str]]], name: str, between: str) -> Iterator[Term]:
     for count, (number, row) in enumerate(rows, 1):
         cells = [cell.strip() for cell in row]
         if not 2 <= len(cells) <= 3 or not all(cells[:2]):
-            raise UserError(f"{name}, line {number}: needs a source and a target term; write both, with a tab between")
+            raise UserError(
+                f"{name}, line {number}: needs a source and a target term; write both, with a {between} between"
+            )
         if len(cells) == 3 and cells[2] not in ("", CASE):
             raise UserError(f"{name}, line {number}: the third column is {cells[2][:20]!r}; it can only be `{CASE}`")
         if max(map(len, cells)) > LONGEST_TERM:

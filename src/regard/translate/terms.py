@@ -40,9 +40,11 @@ def search_terms(
     request: Request,
     glossary: Glossary | None,
     progress: Progress = quiet,
+    visible: Sequence[str] | None = None,
 ) -> tuple[Found, Uses]:
-    """Return the hypotheses of each source, and the terms of each text that has some."""
-    terms = {} if glossary is None else {n: held for n, text in enumerate(texts) if (held := glossary.found(text))}
+    """Return the hypotheses of each source, and the terms of each text that has some, looked for in `visible`."""
+    given = texts if visible is None else visible
+    terms = {} if glossary is None else {n: held for n, text in enumerate(given) if (held := glossary.found(text))}
     if glossary is not None and translator.saved.terminology:
         sources = [_shown(translator, ids, glossary) if n in terms else ids for n, ids in enumerate(sources)]
     found = translator.engine.search(sources, request, progress)
@@ -139,7 +141,7 @@ class _TermSearch:
         for word in sorted(places):
             if word_T.index(word) >= len(self.request.prefix):  # a word of the forced prefix stays
                 target = places[word].targets[0]
-                target = target[0].upper() + target[1:] if word == 0 else target
+                target = _capitalised(target) if word == 0 else target
                 form = self.subwords.encode([normalise(target, self.translator.form)])[0]
                 prefix = (*written[: word_T.index(word)], *form)
                 return prefix if len(prefix) <= self.translator.most_tokens else None
@@ -169,9 +171,16 @@ class _TermSearch:
         return tuple(found)
 
 
+def _capitalised(target: str) -> str:
+    """Return a target as it begins a sentence; iPhone and https://example.com stay as they are."""
+    first = target.split(" ", maxsplit=1)[0]
+    plain = first.replace("-", "").replace("'", "").isalpha() and first.islower()
+    return target[0].upper() + target[1:] if plain else target
+
+
 def _forms(subwords: "Subwords", targets: Sequence[str]) -> Sequences:
     """Return the token sequences of the targets: each as it is and capitalised, and with endings of its last piece."""
-    spellings = dict.fromkeys(form for target in targets if target for form in (target, target[0].upper() + target[1:]))
+    spellings = dict.fromkeys(form for target in targets if target for form in (target, _capitalised(target)))
     plain = [tuple(ids) for ids in subwords.encode(list(spellings)) if ids]
     spaceless = [one for ids in plain if (one := _spaceless(subwords, ids))]
     forms = [*plain, *spaceless]

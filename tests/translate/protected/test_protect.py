@@ -112,3 +112,26 @@ def test_no_span_is_cut_by_sentences(en_de: Translator) -> None:
     code = "`print. Done`"
     (found,) = en_de.window([f"Type {code} now. Where is Tom?"])
     assert code in found.text
+
+
+@pytest.mark.parametrize(
+    ("source", "kept", "uses"),
+    [
+        ("See https://example.com/station for the station.", "https://example.com/station", ["station"]),
+        ("Write to dog@station.org about the dog.", "dog@station.org", ["dog"]),
+        ("Use {station} here.", "{station}", []),
+        ("Hot https://example.com/x dog.", "https://example.com/x", ["dog"]),
+    ],
+)
+def test_a_term_inside_a_protected_span_is_none(en_de: Translator, source: str, kept: str, uses: list[str]) -> None:
+    glossary = Glossary.of({"station": "Bahnstation", "dog": "Köter", "hot dog": "Wurst"})
+    (found,) = en_de.window([source], Options(target="de", glossary=glossary))
+    assert kept in found.text
+    assert [(use.source, use.placed) for one in found.sentences for use in one.terms] == [(use, True) for use in uses]
+
+
+def test_a_term_that_is_a_whole_span_is_translated(en_de: Translator) -> None:
+    glossary = Glossary.of({"https://example.com/en": "https://example.com/de"})
+    (found,) = en_de.window(["See https://example.com/en today."], Options(target="de", glossary=glossary))
+    assert "https://example.com/de" in found.text
+    assert "https://example.com/en" not in found.text

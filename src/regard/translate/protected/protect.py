@@ -226,7 +226,8 @@ class Protector:
         progress: Progress,
     ) -> tuple[dict[str, list[Hypothesis]], Uses]:
         """Return the hypotheses and the terms of each text; texts whose translations lack spans are searched again."""
-        found, uses = search_terms(self.translator, texts, sources, request, self.options.glossary, progress)
+        seen = [_seen(text, plans.get(text)) for text in texts]
+        found, uses = search_terms(self.translator, texts, sources, request, self.options.glossary, progress, seen)
         every = dict(zip(texts, found, strict=True))
         planned = {text: plan for text, plan in plans.items() if plan.reading.slots and text in every}
         if planned:
@@ -246,7 +247,10 @@ class Protector:
             if not tried:
                 return
             sources = [[*self.tag, *plan.ids] for plan in tried.values()]
-            again, terms = search_terms(self.translator, list(tried), sources, wide, self.options.glossary)
+            seen = [_seen(text, plan) for text, plan in tried.items()]
+            again, terms = search_terms(
+                self.translator, list(tried), sources, wide, self.options.glossary, visible=seen
+            )
             for (text, plan), hypotheses in zip(tried.items(), again, strict=True):
                 losses = [self._losses(plan, one) for one in hypotheses]
                 order = sorted(range(len(hypotheses)), key=lambda n: len(losses[n]))
@@ -272,15 +276,25 @@ class Protector:
         return restore(plan.reading, written, None, self.target).lost
 
 
-def _outside(text: str, spans: Sequence[Span]) -> str:
+def _outside(text: str, spans: Sequence[Span], between: str = "") -> str:
     parts, at = [], 0
     for span in spans:
         parts.append(text[at : span.start])
         at = span.end
-    return "".join([*parts, text[at:]])
+    return between.join([*parts, text[at:]])
+
+
+def _seen(text: str, plan: Plan | None) -> str:
+    """Return the part of a text that terms may be in: what is protected is not translated."""
+    return text if plan is None or not plan.spans else _outside(text, plan.spans, " | ")
 
 
 def _without_terms(text: str, spans: Sequence[Span], glossary: "Glossary") -> list[Span]:
-    """Return the spans that hold no term of the glossary, which has a translation of its own."""
+    """Return the spans without those that a term of the glossary translates: a URL or the like only as a whole."""
     terms = [term.source.casefold() for term in glossary.found(text)]
-    return [span for span in spans if not any(term in text[span.start : span.end].casefold() for term in terms)]
+
+    def translated(span: Span) -> bool:
+        written = text[span.start : span.end].casefold()
+        return written in terms if span.kind in HARD else any(term in written for term in terms)
+
+    return [span for span in spans if not translated(span)]
