@@ -78,5 +78,6 @@ def send(cable: int, frame: bytes) -> None:
 
 if __name__ == "__main__":
     ends = [interface(namespace, number) for number, namespace in enumerate(sys.argv[2:])]
-    print("ready", flush=True)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
     relay(ends, float(sys.argv[1]) / 1000)
