@@ -38,6 +38,15 @@ def test_the_direction_of_pages_is_an_attribute_since_version_3(version: str, tu
     assert b"<dc:language>ar</dc:language>" in found
 
 
+@pytest.mark.parametrize("text", ["l", "alt", "t", "="])
+def test_an_alternative_text_may_be_part_of_its_attribute_s_name(text: str) -> None:
+    """As for the formulas of Sphinx's books: alt="l"."""
+    page = f'<html><body><p>Words <img alt="{text}"/> here</p></body></html>'
+    assert members(translated(book(page), "a.epub")) == members(book(page))
+    found = members(translated(book(page), "a.epub", upper))["OPS/text/one two.xhtml"].decode()
+    assert found == f'<html><body><p>WORDS <img alt="{text.upper()}"/> HERE</p></body></html>'
+
+
 @every
 def test_tags_stay(translate: Translate) -> None:
     found = members(translated(book(), "a.epub", translate))["OPS/text/one two.xhtml"].decode()

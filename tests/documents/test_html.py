@@ -246,3 +246,10 @@ def test_time_is_linear() -> None:
         assert rebuilt(pieces(page), same) == page
     inside = "<p>" + "a <b>b</b> " * 5_000
     assert rebuilt(pieces(inside), upper).count("<b>") == 5_000
+
+
+def test_pictures_in_a_line_have_their_spaces_and_texts() -> None:
+    page = '<p>Words <img alt="one"><img alt="two"> here <code title="stays">x</code> too</p>'
+    assert rebuilt(pieces(page), same) == page
+    wanted = '<p>WORDS <img alt="ONE"><img alt="TWO"> HERE <code title="stays">x</code> TOO</p>'
+    assert rebuilt(pieces(page), upper) == wanted

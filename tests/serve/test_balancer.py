@@ -1,4 +1,4 @@
-"""Two servers behind HAProxy, with the configuration of the guide: both are replaced, and no request is lost."""
+"""Two servers behind HAProxy or nginx, configured as in the guide: both are replaced, and no request is lost."""
 
 import json
 import re
@@ -31,18 +31,19 @@ def free_port() -> int:
 
 
 @contextmanager
-def balancer(folder: Path, first: int, second: int) -> Iterator[int]:
-    """HAProxy in front of two ports."""
-    if (program := shutil.which("haproxy", path="/usr/sbin:/usr/bin:/usr/local/sbin")) is None:
-        pytest.skip("no HAProxy; install your system's package, such as haproxy on Debian")
-    found = re.search(r"<!-- haproxy -->\n```\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+def balancer(name: str, folder: Path, first: int, second: int) -> Iterator[int]:
+    """A balancer in front of two ports."""
+    if (program := shutil.which(name, path="/usr/sbin:/usr/bin:/usr/local/sbin")) is None:
+        pytest.skip(f"no {name}; install your system's package of that name")
+    found = re.search(rf"<!-- {name} -->\n```\n(.*?)```", GUIDE.read_text(), re.DOTALL)
     assert found is not None
     port, text = free_port(), found[1]
     for shown, real in (("5000", port), ("5001", first), ("5002", second)):
         assert text.count(f"127.0.0.1:{shown}") == 1
         text = text.replace(f"127.0.0.1:{shown}", f"127.0.0.1:{real}")
-    (folder / "haproxy.cfg").write_text(text)
-    running = subprocess.Popen([program, "-f", str(folder / "haproxy.cfg"), "-db"])
+    (folder / "configuration").write_text(text)
+    alone = ["-db"] if name == "haproxy" else ["-p", str(folder), "-g", f"daemon off; pid {folder}/pid;"]
+    running = subprocess.Popen([program, *alone, "-f" if name == "haproxy" else "-c", str(folder / "configuration")])
     try:
         until_ready(port)
         yield port
@@ -63,7 +64,8 @@ def until_ready(port: int) -> None:
     raise AssertionError("not ready within a minute")
 
 
-def test_both_servers_are_replaced_and_no_request_is_lost(folders: dict[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["haproxy", "nginx"])
+def test_both_servers_are_replaced_and_no_request_is_lost(name: str, folders: dict[str, str], tmp_path: Path) -> None:
     ports = [free_port(), free_port()]
     limits = [
         word
@@ -90,7 +92,7 @@ def test_both_servers_are_replaced_and_no_request_is_lost(folders: dict[str, str
 
     with ExitStack() as stack:
         servers = [stack.enter_context(server(number, "old")) for number in (0, 1)]
-        port = stack.enter_context(balancer(tmp_path, *ports))
+        port = stack.enter_context(balancer(name, tmp_path, *ports))
         threads = stack.enter_context(ThreadPoolExecutor(CLIENTS))
         stop = threading.Event()
         stack.callback(stop.set)

@@ -1,6 +1,6 @@
-"""Hosts on one machine: network namespaces with addresses of their own, on a bridge of 1 Gbit/s.
+"""Hosts on one machine: network namespaces with addresses of their own, at 1 Gbit/s, and 10 ms for a round trip.
 
-Where the kernel has netem, a round trip takes 10 ms.
+They are on a bridge where the kernel has netem; elsewhere delay.py is the cable between them.
 """
 
 import os
@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-RATE, DELAY = "1gbit", "5ms"  # each way, so that a round trip takes 10 ms
+RATE, DELAY = "1gbit", 5  # milliseconds each way, so that a round trip takes 10
+CABLE = Path(__file__).with_name("delay.py")
 
 
 def _run(*words: str) -> None:
@@ -62,13 +63,37 @@ class Host:
         self.processes.clear()
 
 
-def _shape(host: Host) -> None:
-    """Limit the rate, and delay every packet where the kernel can (netem); otherwise limit the rate alone."""
-    add = ("tc", "-n", host.name, "qdisc", "add", "dev", "eth0", "root")
-    try:
-        _run(*add, "netem", "rate", RATE, "delay", DELAY, "limit", "10000")
-    except subprocess.CalledProcessError:
-        _run(*add, "tbf", "rate", RATE, "burst", "128kb", "latency", "50ms")
+def _has_netem(name: str) -> bool:
+    """Return whether the kernel can delay packets itself."""
+    command = ("tc", "-n", name, "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms")
+    if subprocess.run(command, check=False, capture_output=True).returncode:
+        return False
+    _run("tc", "-n", name, "qdisc", "del", "dev", "lo", "root")
+    return True
+
+
+def _bridged(mark: str, made: Sequence[Host]) -> None:
+    """Connect hosts by a bridge; the kernel delays what they send."""
+    _run("ip", "link", "add", mark, "type", "bridge")
+    _run("ip", "link", "set", mark, "up")
+    for number, host in enumerate(made):
+        outside = f"{mark}v{number}"
+        _run("ip", "link", "add", outside, "type", "veth", "peer", "name", "eth0", "netns", host.name)
+        _run("ip", "link", "set", outside, "master", mark, "up")
+    for host in made:
+        qdisc = ("netem", "rate", RATE, "delay", f"{DELAY}ms", "limit", "10000")
+        _run("tc", "-n", host.name, "qdisc", "add", "dev", "eth0", "root", *qdisc)
+
+
+def _cabled(made: Sequence[Host]) -> subprocess.Popen[str]:
+    """Connect hosts by a process that delays what they send."""
+    command = [sys.executable, str(CABLE), str(DELAY), *(host.name for host in made)]
+    cable = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert cable.stdout is not None and cable.stdout.readline() == "ready\n"
+    for host in made:
+        qdisc = ("tbf", "rate", RATE, "burst", "256kb", "latency", "50ms")
+        _run("tc", "-n", host.name, "qdisc", "add", "dev", "eth0", "root", *qdisc)
+    return cable
 
 
 @contextmanager
@@ -78,26 +103,30 @@ def hosts(count: int) -> Iterator[list[Host]]:
         pytest.skip("network namespaces need root, ip and tc (Debian: iproute2)")
     mark = f"rg{os.getpid() % 100000}"
     made: list[Host] = []
+    cable = None
     try:
-        try:
-            _run("ip", "link", "add", mark, "type", "bridge")
-            _run("ip", "link", "set", mark, "up")
-        except subprocess.CalledProcessError as error:
-            pytest.skip(f"no network namespaces here: {error.stderr!r}")
         for number in range(1, count + 1):
             host = Host(f"{mark}-{number}", f"10.93.{os.getpid() % 250}.{number}")
+            try:
+                _run("ip", "netns", "add", host.name)
+            except subprocess.CalledProcessError as error:
+                pytest.skip(f"no network namespaces here: {error.stderr!r}")
             made.append(host)
-            outside = f"{mark}v{number}"
-            _run("ip", "netns", "add", host.name)
-            _run("ip", "link", "add", outside, "type", "veth", "peer", "name", "eth0", "netns", host.name)
-            _run("ip", "link", "set", outside, "master", mark, "up")
+        if _has_netem(made[0].name):
+            _bridged(mark, made)
+        else:
+            cable = _cabled(made)
+        for host in made:
             _run("ip", "-n", host.name, "address", "add", f"{host.address}/24", "dev", "eth0")
             _run("ip", "-n", host.name, "link", "set", "lo", "up")
             _run("ip", "-n", host.name, "link", "set", "eth0", "up")
-            _shape(host)
         yield made
     finally:
         for host in made:
             host.kill()
+        if cable is not None:
+            cable.kill()
+            cable.communicate()
+        for host in made:
             subprocess.run(["ip", "netns", "delete", host.name], check=False, capture_output=True)
         subprocess.run(["ip", "link", "delete", mark], check=False, capture_output=True)

@@ -24,6 +24,8 @@ INLINE = frozenset(
     """.split()  # noqa: SIM905
 )
 VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())  # noqa: SIM905
+IN_LINE = frozenset(("img", "input", "embed"))  # tags that have a place in the line, like a word
+_IN_LINE_TAG = re.compile(rf"<(?:{'|'.join(sorted(IN_LINE))})\b", re.IGNORECASE)
 RAW = frozenset("iframe noembed noframes plaintext script style textarea xmp".split())  # noqa: SIM905
 UNTOUCHED = RAW | frozenset("code kbd math pre rp rt samp svg tt var".split())  # noqa: SIM905
 _CELLS = frozenset(("td", "th"))
@@ -127,7 +129,8 @@ def _with_attributes(piece: Piece, xml: bool) -> Iterator[Piece]:
             yield from _tag_pieces(token.raw) if translated and token.kind == "open" else [token.raw]
         return
     changed: dict[tuple[str, Attribute], str] = {}
-    for raw in dict.fromkeys(mark.raw for mark in piece.marks if mark.kind in ("open", "point")):
+    tags = (mark.raw for mark in piece.marks if mark.kind in ("open", "point") or _IN_LINE_TAG.match(mark.raw))
+    for raw in dict.fromkeys(tags):
         for attribute in _seen(raw):
             yield Segment(attribute.text, "", (), _quoted, finished=_into(changed, raw, attribute))
     yield replace(piece, finished=lambda text: _replaced(text, changed))
@@ -211,6 +214,8 @@ def _item(token: _Token, language: str | None, within: frozenset[str]) -> Item |
     if token.name not in within:
         root = token.name == "html" and token.kind == "open"
         return _in_language(token, language) if root and language else token.raw
+    if token.name in IN_LINE:
+        return Item(token.raw, "word", name=token.name)
     return Item(token.raw, "point" if token.name in VOID or _closed(token) else token.kind, name=token.name)
 
 

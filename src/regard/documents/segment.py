@@ -30,7 +30,7 @@ class Item:
     text: str = ""
     """The text that a reader sees."""
     name: str = ""
-    """The name that an opening mark shares with its closing one."""
+    """The name that an opening mark shares with its closing one; of a word, that of its tag."""
     optional: bool = False
     """True if the mark is left out where its words are unknown."""
 
@@ -123,7 +123,7 @@ def _adjoined(items: Sequence[Item]) -> Sequence[Item]:
     """Return items in which words without anything between them are one: %d%%"""
     found: list[Item] = []
     for item in items:
-        if item.kind == "word" and found and found[-1].kind == "word":
+        if item.kind == "word" and found and found[-1].kind == "word" and not item.name and not found[-1].name:
             found[-1] = Item(found[-1].raw + item.raw, "word")
         elif item.raw or item.kind != "text":
             found.append(item)

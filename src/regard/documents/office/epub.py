@@ -20,7 +20,7 @@ CONTAINER = "META-INF/container.xml"
 PAGE, CONTENTS = "application/xhtml+xml", "application/x-dtbncx+xml"
 BOOK = Dialect(blocks=frozenset(("dc:title", "dc:description")))
 NAVIGATION = Dialect(blocks=frozenset(("ncx:text",)))
-_ALT = re.compile(r"""(?<=\s)alt\s*=\s*(["'])([^"'<>]*?\w[^"'<>]*?)\1""")
+_ALT = re.compile(r"""(?<=\s)(?P<before>alt\s*=\s*(["']))(?P<text>[^"'<>]*?\w[^"'<>]*?)\2""")
 _LANGUAGE = re.compile(r"(<dc:language\b[^>]*>)[^<]*(</dc:language>)")
 _SPINE = re.compile(r"(<(?:\w+:)?spine\b)((?:\s[^>]*?)?)(/?>)")
 _BEFORE_3 = re.compile(r"""<(?:\w+:)?package\b[^>]*\sversion\s*=\s*["'][12]\.""")  # they have no page direction
@@ -73,8 +73,9 @@ def _page(package: Package, place: str, languages: Languages) -> tuple[Source, P
     nested: list[Sequence[Piece]] = []
 
     def alternative(found: re.Match[str]) -> str:
-        nested.append(list(divided([Item(found[2], "text", html.unescape(found[2]))], escape_attribute)))
-        return found[0].replace(found[2], f"\0{len(nested) - 1}\0", 1)
+        text = found["text"]
+        nested.append(list(divided([Item(text, "text", html.unescape(text))], escape_attribute)))
+        return f"{found['before']}\0{len(nested) - 1}\0{found[2]}"
 
     text = _ALT.sub(alternative, source.content.decode())
     return source, Part(place, html.pieces(text, languages.target, xml=True), nested)
