@@ -83,7 +83,9 @@ def test_a_packed_matrix_gives_the_same(rows: int, biased: bool) -> None:
             torch.testing.assert_close(found, F.linear(x, weight, bias if biased else None), rtol=1e-5, atol=1e-4)
     assert copied(packed) == (kernels._available() and 1 < rows <= FEW), "where it is faster, and not elsewhere"
     with torch.inference_mode():
-        torch.testing.assert_close(linear(x[:, :1], weight, None, packed), F.linear(x[:, :1], weight), atol=1e-4, rtol=0)
+        torch.testing.assert_close(
+            linear(x[:, :1], weight, None, packed), F.linear(x[:, :1], weight), atol=1e-4, rtol=0
+        )
 
 
 @pytest.mark.parametrize("change", ["in place", "another", "part of another"])
@@ -135,10 +137,9 @@ def test_a_rounded_copy_is_near(rows: int, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_layer_in_training_packs_nothing() -> None:
     layer = Linear(64, LARGE // 64)
-    assert layer.packed is None
     pack(layer)
     layer(torch.randn(3, 64)).sum().backward()
-    assert layer.packed is not None and not copied(layer.packed) and layer.weight.grad is not None
+    assert isinstance(layer.packed, Packed) and not copied(layer.packed) and layer.weight.grad is not None
 
 
 def test_other_kinds_of_numbers() -> None:

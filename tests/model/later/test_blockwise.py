@@ -13,7 +13,7 @@ from regard.model.seq2seq import Seq2Seq
 SIZES = {
     "vocabulary": 12,
     "encoder_layers": 1,
-    "decoder_layers": 1,
+    "decoder_layers": 2,
     "d_model": 8,
     "d_ff": 16,
     "heads": 2,
@@ -112,7 +112,7 @@ def test_taking_back_leaves_a_branch_alone() -> None:
 def test_heads_start_as_the_last_decoder_layer() -> None:
     torch.manual_seed(2)
     for norm in ("pre", "post"):
-        sizes = {**SIZES, "decoder_layers": 2, "norm": norm}
+        sizes = {**SIZES, "norm": norm}
         trained = dict(build(model_config(**sizes)).state_dict())
         initial = dict(build(model_config(**sizes, blocks=3)).state_dict())
         trained = {name: torch.randn_like(weight) for name, weight in trained.items()}
