@@ -75,11 +75,13 @@ def test_proposals_are_the_most_probable_tokens_of_the_heads() -> None:
     one = model().eval()
     for parameter in one.proposals.parameters():
         parameter.normal_()
+    one.proposals.known.weight.mul_(10)  # so that the heads differ
+    one.proposals.norm.bias.zero_()
     features_BTD, state = one.decoded(TARGET[:, :2], one.start(one.encode(SOURCE), 6))
     proposed = one.proposed(features_BTD[:, 1], torch.tensor([8, 5]), state)
     for row, token in enumerate((8, 5)):
-        heads = [one.logits(plain(one, row, features_BTD[row, 1], token, head)).argmax() for head in range(3)]
-        assert proposed[row].tolist() == [int(choice) for choice in heads]
+        heads = [int(one.logits(plain(one, row, features_BTD[row, 1], token, head)).argmax()) for head in range(3)]
+        assert proposed[row].tolist() == heads != heads[::-1]
     assert state.length == 2 and state.first(1).length == 1
 
 
