@@ -3,9 +3,10 @@
     python benchmarks/blockwise.py $REGARD_DATA/tatoeba/deu-eng.tsv.gz --work runs/blockwise
 
 The model is given heads that propose tokens, trained on its own greedy translations of the sentences that it was
-trained on (experiments/tatoeba_en_de.py); its own weights stay as they are. Then its 2,000 test sentences are decoded
-one by one by the torch engine, greedily and blockwise, in turns. Told: how many texts are the same, tokens a step (EOS
-counts), and the time of greedy decoding divided by that of blockwise decoding, with its quartiles over the rounds.
+trained on (experiments/tatoeba_en_de.py); its own weights stay as they are, unless `--tuned`. Then its 2,000 test
+sentences are decoded one by one by the torch engine, greedily and blockwise, in turns. Told: BLEU, how many texts are
+the same, tokens a step (EOS counts), and the time of greedy decoding divided by that of blockwise decoding, with its
+quartiles over the rounds.
 
 Stopped or killed, the same command goes on. `--steps 0` with `--model` measures a model that has heads already.
 """
@@ -27,13 +28,21 @@ import torch
 from regard.config.decode import DecodeConfig
 from regard.engines.engine import Request
 from regard.engines.torch_engine import TorchEngine
+from regard.evaluate.bleu import bleu
 from regard.saved.folder import load_model
 from regard.search.hypothesis import Hypothesis
 from regard.translate.translator import Translator
 
 HOUSE = Path(__file__).resolve().parents[1]
-HEADS = ("model.blocks=4", "train.batch_tokens=2048", "train.peak_rate=0.002", "train.label_smoothing=0")
-HEADS += ("train.precision=bf16", "train.checkpoint_every=250")  # 16 bits are faster with AVX-512 BF16, else slower
+HEADS = (
+    "model.blocks=4",
+    "train.batch_tokens=2048",
+    "train.peak_rate=0.002",
+    "train.label_smoothing=0",
+    "train.checkpoint_every=250",
+    "train.precision=bf16",  # faster with AVX-512 BF16, else slower
+)
+TUNED = ("model.blocks_tuned=true", "train.peak_rate=0.0007")
 GREEDY = DecodeConfig(beam=1)
 
 
@@ -42,6 +51,8 @@ class Result:
     """What was found."""
 
     sentences: int
+    bleu: float
+    """Of greedy search, beside all references."""
     identical: int
     """Texts that are greedy search's."""
     tokens: int
@@ -85,8 +96,8 @@ def trained(pairs: Path, work: Path, model: str, steps: int, settings: Sequence[
         if not (work / f"{name}.tsv").exists():
             regard("synthesise", "--model", model, "--text", path, *options, "--out", work / f"{name}.tsv")
     if not (work / "data").exists():
-        tagged: list[str | Path] = ["--train", work / "train.tsv", "--tag", "<2de>"]
-        tagged += ["--valid", work / "valid.tsv", "--valid-tag", "<2de>"]
+        tagged = ["--train", str(work / "train.tsv"), "--tag", "<2de>"]
+        tagged += ["--valid", str(work / "valid.tsv"), "--valid-tag", "<2de>"]
         languages = ["--from", "en", "--to", "de", "--subwords-from", model]
         regard("prepare", *tagged, *languages, "--out", work / "data")
     changed = [part for one in (*HEADS, f"train.steps={steps}", *settings) for part in ("--set", one)]
@@ -94,7 +105,11 @@ def trained(pairs: Path, work: Path, model: str, steps: int, settings: Sequence[
     return work / "run" / "model"
 
 
-def measure(model: Path, lines: Sequence[str], timed: int, rounds: int) -> Result:
+def measure(model: Path, text: Path, sentences: int, timed: int, rounds: int) -> Result:
+    lines, *references = (
+        path.read_text(encoding="utf-8").splitlines()[:sentences]
+        for path in (text / "test.en", *sorted(text.glob("test.de.*")))
+    )
     loaded = load_model(model)
     translator, engine = Translator(loaded), TorchEngine(loaded.model)
     tag = translator.tag("de")
@@ -124,6 +139,7 @@ def measure(model: Path, lines: Sequence[str], timed: int, rounds: int) -> Resul
     low, _, high = statistics.quantiles(ratios, n=4) if rounds > 1 else (ratios[0],) * 3
     return Result(
         sentences=len(sources),
+        bleu=round(bleu(translator.target_subwords.decode_all([one.tokens for one in expected]), references).value, 2),
         identical=sum(one.tokens == other.tokens for one, other in zip(expected, found, strict=True)),
         tokens=tokens,
         steps=len(accepted),
@@ -146,6 +162,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="where texts, data and the run go")
     parser.add_argument("--model", default="en-de", help="the model that is given heads, or has them (--steps 0)")
     parser.add_argument("--steps", type=int, default=3000, help="of training; 0: measure the model as it is")
+    parser.add_argument("--tuned", action="store_true", help="train the model's own weights, too, at a lower rate")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the training")
     parser.add_argument("--sentences", type=int, default=2000, help="how many of the test sentences")
     parser.add_argument("--timed", type=int, default=200, help="how many of them are timed")
@@ -155,9 +172,9 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     given.work.mkdir(parents=True, exist_ok=True)
-    model = trained(given.pairs, given.work, given.model, given.steps, given.set) if given.steps else Path(given.model)
-    lines = (given.work / "text" / "test.en").read_text(encoding="utf-8").splitlines()[: given.sentences]
-    result: dict[str, Any] = asdict(measure(model, lines, given.timed, given.rounds))
+    settings = [*(TUNED if given.tuned else ()), *given.set]
+    model = trained(given.pairs, given.work, given.model, given.steps, settings) if given.steps else Path(given.model)
+    result: dict[str, Any] = asdict(measure(model, given.work / "text", given.sentences, given.timed, given.rounds))
     print(json.dumps(result) if given.json else "\n".join(f"{key:18} {value}" for key, value in result.items()))
 
 

