@@ -99,16 +99,20 @@ def _tables() -> Any:
         from py3langid.langid import LanguageIdentifier as Tables  # noqa: PLC0415
     except ImportError:
         raise UserError("languages are identified by py3langid; install it: pip install py3langid") from None
-    found = _unpacked(Path(MODEL_DIR, MODEL_FILE))
-    return Tables(
-        found["ptc"],
-        found["pc"].whole(),
-        found["classes"].whole().tolist(),
-        _Transitions(found["nextmove"]),
-        memoryview(found["out_feat"].whole()),
-        norm_probs=True,
-        tk_row=memoryview(found["nextmove_row"].whole()),
-    )
+    try:
+        found = _unpacked(Path(MODEL_DIR, MODEL_FILE))
+        return Tables(
+            found["ptc"],
+            found["pc"].whole(),
+            found["classes"].whole().tolist(),
+            _Transitions(found["nextmove"]),
+            memoryview(found["out_feat"].whole()),
+            norm_probs=True,
+            tk_row=memoryview(found["nextmove_row"].whole()),
+        )
+    except (OSError, KeyError, ValueError, TypeError, zipfile.BadZipFile, lzma.LZMAError):
+        # No room for a temporary file, or the layout of another version.
+        return Tables.from_model_file(MODEL_FILE, norm_probs=True)
 
 
 @dataclass(frozen=True)
@@ -167,7 +171,8 @@ def _unpacked(packed: Path) -> dict[str, _Table]:
         for member in zipfile.ZipFile(file).infolist():
             file.seek(member.header_offset + LOCAL_HEADER)
             file.seek(sum(struct.unpack("<HH", file.read(4))), os.SEEK_CUR)
-            assert np.lib.format.read_magic(file) == (1, 0), "the layout of py3langid 0.4"
+            if np.lib.format.read_magic(file) != (1, 0):
+                raise ValueError(f"{member.filename}: not the layout of py3langid 0.4")
             shape, _, kind = np.lib.format.read_array_header_1_0(file)
             tables[Path(member.filename).stem] = _Table(kept, file.tell(), shape, kind)
     return tables

@@ -70,6 +70,20 @@ def test_tables_on_disk_are_those_of_py3langid() -> None:
         assert language._tables().rank(text) == theirs.rank(text)
 
 
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyError("ptc"), ValueError("layout")])
+def test_without_room_or_with_another_layout_py3langid_reads_its_tables(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fails(packed: Path) -> dict[str, language._Table]:
+        raise error
+
+    expected = Detector(["en"]).candidates("Das ist gut.")
+    monkeypatch.setattr(language, "_unpacked", fails)
+    language._tables.cache_clear()
+    assert Detector(["en"]).candidates("Das ist gut.") == expected
+    language._tables.cache_clear()
+
+
 @pytest.mark.parametrize(
     "text", ["Das ist gut.", "Tom grew up in a small town.", "안녕하세요", "שלום", "😀", "", "12 e\u0301"]
 )
