@@ -42,12 +42,12 @@ def memory(tmp_path: Path) -> Memory:
 @pytest.fixture
 def data(folder: Path, tmp_path: Path) -> Path:
     """Prepared data of 30 pairs, with 110 to validate on."""
-    valid = [f"The old woman sees {n} red apples." for n in range(110)]
-    for name, some in (("train", sentences()[:30]), ("valid", valid)):
+    apples = [f"The old woman sees {n} red apples." for n in range(110)]
+    for name, some in (("train", sentences()[:30]), ("valid", apples)):
         (tmp_path / f"{name}.tsv").write_text("".join(f"{one}\t{one} 👍\n" for one in some), encoding="utf-8")
-    train, valid_set = ([CorpusConfig(files=(str(tmp_path / f"{name}.tsv"),))] for name in ("train", "valid"))
+    train, valid = ([CorpusConfig(files=(str(tmp_path / f"{name}.tsv"),))] for name in ("train", "valid"))
     config = PrepareConfig(subwords_from=str(folder), source_language="en", target_language="de")
-    prepare(train, valid_set, tmp_path / "data", config, cores=1)
+    prepare(train, valid, tmp_path / "data", config, cores=1)
     return tmp_path / "data"
 
 

@@ -135,3 +135,10 @@ def test_a_term_that_is_a_whole_span_is_translated(en_de: Translator) -> None:
     (found,) = en_de.window(["See https://example.com/en today."], Options(target="de", glossary=glossary))
     assert "https://example.com/de" in found.text
     assert "https://example.com/en" not in found.text
+
+
+def test_a_term_that_is_lost_for_a_protected_span_is_reported(en_de: Translator) -> None:
+    source = "Tom was 16 going on 17 when he first met Mary."
+    (found,) = en_de.window([source], Options(target="de", glossary=Glossary.of({"mary": "Maria"})))
+    assert all(number in found.text for number in ("16", "17"))
+    assert [use.placed for one in found.sentences for use in one.terms] == ["Maria" in found.text]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from regard.documents.placement import Pairs
 from regard.engines.engine import Progress, Request
 from regard.search.hypothesis import Hypothesis
+from regard.terms.glossary import TermUse, occurs
 from regard.text.normalise import normalise
 from regard.text.protected.casing import Casing, casing_of
 from regard.text.protected.detect import Detected, foreign
@@ -253,13 +254,15 @@ class Protector:
             )
             for (text, plan), hypotheses in zip(tried.items(), again, strict=True):
                 losses = [self._losses(plan, one) for one in hypotheses]
-                order = sorted(range(len(hypotheses)), key=lambda n: len(losses[n]))
+                used = [self._uses(terms.get(text, ()), one) for one in hypotheses]
+                lacking = [sum(not use.placed for use in some) for some in used]
+                order = sorted(range(len(hypotheses)), key=lambda n: (len(losses[n]), lacking[n]))
                 plans[text].tried = plan.tried
                 if len(losses[order[0]]) < len(best[text]):
                     plans[text].take(plan)
                     found[text] = [hypotheses[n] for n in order[: request.n_best]]
                     best[text] = losses[order[0]]
-                    uses |= {text: terms[text]} if text in terms else {}
+                    uses |= {text: used[order[0]]} if text in terms else {}
 
     def _retried(self, plan: Plan, losses: Sequence[int], attempt: int) -> Plan | None:
         """Return the plan of another attempt; None if nothing is left to read."""
@@ -268,6 +271,11 @@ class Protector:
         again.reading = self._read(again, plan.reading.source)
         again.ids = self._ids(again.reading)
         return again if 0 < len(again.ids) <= self.translator.most_tokens else None
+
+    def _uses(self, uses: tuple[TermUse, ...], hypothesis: Hypothesis) -> tuple[TermUse, ...]:
+        """Return the terms of a sentence with whether this hypothesis has them."""
+        text = self.translator.target_subwords.decode(hypothesis.tokens) if uses else ""
+        return tuple(replace(use, placed=any(occurs(target, text) for target in use.targets)) for use in uses)
 
     def _losses(self, plan: Plan, hypothesis: Hypothesis) -> tuple[int, ...]:
         """Return the spans that a hypothesis lost."""
