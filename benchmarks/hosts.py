@@ -2,7 +2,7 @@
 
     python benchmarks/hosts.py                 # as root: it makes two network namespaces with addresses of their own
 
-The rate is that of `tc`, and a round trip takes 10 ms: by netem, or where the kernel has none, by a process that holds
+The rate is that of `tc`, and a round trip takes 10 ms: by netem, or where the kernel has none, by a process that is
 the cable between the two (tests/support/delay.py). Exchanging is timed alone. Beside it stands what computing an update
 takes: 25,000 tokens a side at the tokens/s that are given (--tokens-per-second), as train_speed.py measures them.
 """
