@@ -58,7 +58,7 @@ def relay(cables: list[int], delay: float) -> None:
 
 def frames(cable: int) -> list[bytes]:
     """Return the frames that an interface has sent."""
-    found = []
+    found: list[bytes] = []
     try:
         while len(found) < BATCH:
             found.append(os.read(cable, MTU + 1_000))
