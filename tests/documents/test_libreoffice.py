@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import shutil
 import subprocess
 import zipfile
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 from tests.documents.files import members, translated
 from tests.documents.translators import longer, upper
+
+from regard.documents.segment import Translated
 
 OFFICE = shutil.which("soffice")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(OFFICE is None, reason="there is no LibreOffice here")]
@@ -45,3 +48,23 @@ def test_written_and_opened_by_libreoffice(
             with zipfile.ZipFile(io.BytesIO(found)) as file:
                 assert file.namelist() == list(members(written))
             assert converted(found, Path(name).suffix, "pdf", tmp_path).startswith(b"%PDF")
+
+
+def margins(content: bytes, ending: str, folder: Path) -> tuple[float, float]:
+    """The least distance of a word of the first page from the left edge, and from the right one, in points."""
+    (folder / "file.pdf").write_bytes(converted(content, ending, "pdf", folder))
+    command = ["pdftotext", "-bbox", "-l", "1", str(folder / "file.pdf"), "-"]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    (width,) = re.findall(r'<page width="([\d.]+)"', said)
+    places = re.findall(r'<word xMin="([\d.]+)" yMin="[\d.]+" xMax="([\d.]+)"', said)
+    return min(float(left) for left, _ in places), float(width) - max(float(right) for _, right in places)
+
+
+@pytest.mark.skipif(shutil.which("pdftotext") is None, reason="there is no pdftotext here")
+@pytest.mark.parametrize("ending", [".docx", ".odt"])
+def test_text_from_the_right_begins_at_the_right_edge(made_docx: bytes, ending: str, tmp_path: Path) -> None:
+    content = made_docx if ending == ".docx" else converted(made_docx, ".docx", "odt", tmp_path)
+    hebrew = translated(content, f"a{ending}", lambda text: Translated("שלום"), "he")
+    left, _ = margins(content, ending, tmp_path)
+    _, right = margins(hebrew, ending, tmp_path)
+    assert abs(left - right) < 10
