@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.data.batches import Step
+from  import Step
 from regard.data.prepared import Prepared
 from regard.recipe.calibrate import FIRST, STEPS, tokens_per_second
 from regard.train.step import Trainer
