@@ -2,7 +2,7 @@
 
 import pytest
 
-from  import Step
+from regard.data.batches import StepBatches
 from regard.data.prepared import Prepared
 from regard.recipe.calibrate import FIRST, STEPS, tokens_per_second
 from regard.train.step import Trainer
@@ -14,12 +14,12 @@ class Machine:
     """A clock, and steps that take so many of its seconds each."""
 
     def __init__(self, *seconds: float) -> None:
-        self.seconds, self.now, self.steps = seconds, 0.0, list[Step]()
+        self.seconds, self.now, self.steps = seconds, 0.0, list[StepBatches]()
 
     def clock(self) -> float:
         return self.now
 
-    def update(self, _: Trainer, step: Step, number: int) -> None:
+    def update(self, _: Trainer, step: StepBatches, number: int) -> None:
         assert number == len(self.steps) + 1
         self.now += self.seconds[min(number, len(self.seconds)) - 1]
         self.steps.append(step)
