@@ -57,7 +57,7 @@ def test_table3_simulated() -> None:
         (["table3", "--seeds", "1,x", "--data", "nowhere", "--out", "x"], "--seeds 1,x: a seed is a whole number"),
         (["table3"], "give --data and --out to train, --results to judge finished runs, or --simulate"),
         (["table3", "--simulate", "--rows", "A"], "--simulate trains nothing, and --rows is for training"),
-        (["table3", "--simulate", "--results", "x"], "--simulate trains nothing, and --results"),
+        (["table3", "--simulate", "--results", "x"], "--simulate and --results are two ways without training"),
         (["table3", "--results", "x", "--fresh"], "--results trains nothing, and --fresh is for training"),
         (["table3", "--results", "x"], "x: has no figures of a run of this table, such as base-seed1.json"),
         (["lineage", "--data", "x", "--out", "x"], "systems of Table 2 now; run `regard paper table2 --run"),

@@ -20,7 +20,7 @@ def test_a_readme_is_short(name: str) -> None:
 
 
 def test_both_readmes_have_the_same_parts() -> None:
-    for pattern in (r"^```.*?^```$", r"^(#+) ", r"!\[.*?\]\((.*?)\)", r"^\|[^`\n]*(`[^`]*`) \|$"):
+    for pattern in (r"^```(\w*)\n.*?^```$", r"^(#+) ", r"!\[.*?\]\((.*?)\)", r"^\|[^`\n]*(`[^`]*`) \|$"):
         english, korean = (re.findall(pattern, text(ROOT / name), re.MULTILINE | re.DOTALL) for name in READMES)
         assert english == korean and english
     links = [set(re.findall(r"\]\((?!README)([^)]*)\)", text(ROOT / name))) for name in READMES]

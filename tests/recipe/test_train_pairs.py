@@ -166,7 +166,7 @@ def test_advice_of_a_run_that_the_clock_ended(outcome: Any, passes: int, trained
     found = advice(log, data, outcome.plan)[0]
     assert found.startswith(first)
     if first == "more time":
-        assert "4.0 passes over the pairs, of 42" in found and found.endswith("--time 2m --fresh")
+        assert "4.0 passes over the pairs, of 42" in found and found.endswith("--time 3m --fresh")
 
 
 def test_held_out_texts_of_older_data(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ def ctranslate2() -> Any:
     hidden = [name for name in ("torch", "transformers") if name not in sys.modules]
     sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # None: what can't be imported
     try:
+        import_module("ctranslate2.specs.transformer_spec")
         return import_module("ctranslate2")
     finally:
         for name in hidden:

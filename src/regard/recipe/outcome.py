@@ -17,6 +17,7 @@ EXAMPLES = 10
 GAP = 0.5  # nats between the losses of training and validation pairs above which a model has memorised
 FALLING = 0.01  # share by which the validation loss must have fallen in the last third to be called falling
 FEW = 0.3  # share of the passes that may help below which a run had too little time
+MOST_TIMES = 20.0  # as much time as a run had, that is advised at most
 UNCLEAN = 0.05  # share of dropped pairs above which the text should be looked at
 FILTERS = ("length ratio", "identical", "too long", "empty", "not valid UTF-8", "no tab", "not JSON", "unpaired")
 
@@ -105,8 +106,9 @@ def advice(log: Sequence[Record], data: Prepared, plan: Plan) -> list[str]:
     losses = [record["nll"] for record in log if record.get("event") == "validation" and record["nll"] is not None]
     pairs = sum(map(len, data.train))
     learnt = bool(losses and training) and losses[-1] - training[-1] > GAP
-    if reason := _more_time(log, losses, data, by_heart=learnt):
-        found.append(f"more time: {reason}; start over with --time {_longer(plan.seconds)} --fresh")
+    if wanting := _more_time(log, losses, data, by_heart=learnt):
+        reason, times = wanting
+        found.append(f"more time: {reason}; start over with --time {_longer(plan.seconds, times)} --fresh")
     if learnt:
         found.append(
             f"more pairs: the loss is {training[-1]:.2f} nats a token on the pairs it was trained on and "
@@ -118,26 +120,32 @@ def advice(log: Sequence[Record], data: Prepared, plan: Plan) -> list[str]:
     return found
 
 
-def _more_time(log: Sequence[Record], losses: Sequence[float], data: Prepared, *, by_heart: bool) -> str | None:
-    """Return why more time would help: the loss still fell, or few passes were made and the model does not overfit."""
+def _more_time(
+    log: Sequence[Record], losses: Sequence[float], data: Prepared, *, by_heart: bool
+) -> tuple[str, float] | None:
+    """Return why more time would help, and how many times as much.
+
+    It helps if the loss still fell, or if few passes were made and the model does not overfit.
+    """
     seen = [record["tokens"] for record in log if record.get("event") == "train"]
     total = sum(split.source.tokens + split.target.tokens for split in data.report.train)
     passes, most = (seen[-1] if seen else 0) / max(total, 1), most_passes(sum(map(len, data.train)))
     if not seen or passes >= 0.9 * most:
         return None
+    times = max(2.0, min(FEW * most / max(passes, 0.01), MOST_TIMES))
     if len(losses) >= 3:
         third = max(1, len(losses) // 3)
         fall = (losses[-1 - third] - min(losses[-third:])) / losses[-1 - third]
         if fall > FALLING:
-            return f"the loss on the validation pairs still fell by {fall:.0%} in the last third of the run"
+            return f"the loss on the validation pairs still fell by {fall:.0%} in the last third of the run", times
     if passes < FEW * most and not by_heart:
-        return f"there was time for {passes:.1f} passes over the pairs, of {most:.0f} that may help"
+        return f"there was time for {passes:.1f} passes over the pairs, of {most:.0f} that may help", times
     return None
 
 
-def _longer(seconds: float) -> str:
-    """Return twice the time, as --time takes it."""
-    return f"{2 * seconds / 60:.0f}m" if seconds >= 60 else f"{2 * seconds:.0f}s"
+def _longer(seconds: float, times: float) -> str:
+    """Return several times the time, as --time takes it."""
+    return f"{times * seconds / 60:.0f}m" if times * seconds >= 120 else f"{times * seconds:.0f}s"
 
 
 def _cleaner(data: Prepared) -> list[str]:

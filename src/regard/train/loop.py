@@ -200,13 +200,15 @@ class _Run:
         steps = self.batches.steps(self.progress.position, group=group, rank=world.rank, world=world.size)
         if self.progress.owed:
             self._pause(self._validate, self._save)
-        while self.progress.step < settings.steps and not self._stale() and not self._late():
+        late = self._late()
+        while self.progress.step < settings.steps and not self._stale() and not late:
             started, started_cpu = perf_counter(), process_time()
             step, number = next(steps), self.progress.step + 1
             update = self.trainer.update(step, number, self.asked.__bool__, time=self._time())
             self._account(step, update, perf_counter() - started, process_time() - started_cpu)
             self.observer.step(number, update)
-            last = number == settings.steps or self._late()
+            late = self._late()  # told before a checkpoint takes time, so that a saved run that is over stays so
+            last = number == settings.steps or late
             if number % settings.log_every == 0 or last:
                 self._log_window()
             regular, stop = number % settings.checkpoint_every == 0 or last, update.stop and not last
