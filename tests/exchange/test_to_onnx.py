@@ -23,6 +23,7 @@ from regard.model.build import build
 from regard.saved.folder import load_model
 from regard.text.normalise import normalise
 from regard.text.subwords import Subwords
+from regard.translate import confidence
 from regard.translate.translator import Options, Translator
 
 TEXTS = ["The old woman sees 12 apples!", "할머니가 사과를 봅니다", "שלום, عالم 👩\u200d👧 e\u0301"]
@@ -90,6 +91,7 @@ def test_the_loop_in_the_card_translates(
     snippets = re.findall(r"```python\n(.*?)```", card, flags=re.DOTALL)
     assert len(snippets) == 1
     monkeypatch.chdir(pair[1])
+    monkeypatch.setattr(confidence, "repeats", lambda tokens: False)  # untrained models do, and are searched again
     program: dict[str, Any] = {}
     exec(snippets[0], program)
     translator, greedy = Translator(load_model(pair[0])), Options(beam=1, split=False, protect=False, force=True)
