@@ -203,9 +203,9 @@ def _within(counts: Counter[float]) -> dict[str, Any]:
 
 
 async def _languages(port: int) -> tuple[str, str]:
-    """A direction that is served."""
-    found = json.loads(await _get(port, "/languages"))
-    return next((one["code"], target) for one in found for target in one["targets"] if target != one["code"])
+    """A direction that is served from English, in which the sentences are: another text would be left as it is."""
+    (targets,) = [one["targets"] for one in json.loads(await _get(port, "/languages")) if one["code"] == "en"]
+    return "en", next(target for target in targets if target != "en")
 
 
 def table(report: dict[str, Any]) -> Iterator[str]:
