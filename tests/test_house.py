@@ -1,4 +1,4 @@
-"""The rooms of the house: who may import whom (DESIGN.md), and that looking in costs nothing."""
+"""The rooms of the house: who may import whom (docs/architecture.md), and that looking in costs nothing."""
 
 import ast
 import re

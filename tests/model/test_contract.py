@@ -1,4 +1,4 @@
-"""What every model promises (DESIGN.md), over every choice of positions, norm and attention."""
+"""What every model promises (docs/architecture.md), over every choice of positions, norm and attention."""
 
 from itertools import product
 from typing import Any
