@@ -48,7 +48,7 @@ GREEDY = DecodeConfig(beam=1)
 
 @dataclass(frozen=True)
 class Result:
-    """What was found."""
+    """The translations of one decoding, with its steps and times."""
 
     sentences: int
     bleu: float

@@ -51,7 +51,7 @@ class OutputOptions:
 
 @dataclass(frozen=True)
 class WordingOptions:
-    """What a translation may, must or must not contain."""
+    """Options for the wording of a translation: required, banned and protected text, languages, terms."""
 
     source: Annotated[str | None, typer.Option("--from", metavar="CODE", help="Language of the input.")] = None
     formality: Annotated[

@@ -65,7 +65,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 @dataclass(frozen=True)
 class DecodingOptions:
-    """How `regard translate` and `regard evaluate` translate."""
+    """Options of decoding that `regard translate` and `regard evaluate` share."""
 
     engine: Engine = "auto"
     device: Device = "cpu"

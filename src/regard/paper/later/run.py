@@ -43,7 +43,7 @@ Figures = dict[str, Any]
 
 
 class Bench(NamedTuple):
-    """What all runs of an experiment share."""
+    """The plan, data, test sample and folders that all runs of an experiment share."""
 
     plan: Later
     data: Prepared
