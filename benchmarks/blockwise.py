@@ -48,7 +48,7 @@ GREEDY = DecodeConfig(beam=1)
 
 @dataclass(frozen=True)
 class Result:
-    """The translations of one decoding, with its steps and times."""
+    """Figures of blockwise decoding beside greedy search."""
 
     sentences: int
     bleu: float
