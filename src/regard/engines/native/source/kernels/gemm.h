@@ -49,7 +49,7 @@ struct FloatKind {
 };
 
 // Sums of a tile: R rows of P panels, beginning at a row and a panel, for Finish to make of them what it will.
-// Everything is unrolled, or the sums would not stay in registers; what follows in Finish is not.
+// Everything is unrolled, or the sums would not stay in registers.
 template <class Kind, int R, int P, class Finish>
 __attribute__((noinline)) void tile(const Product& job, int row, int panel, const Finish& finish) {
   const Matrix& matrix = *job.matrix;
@@ -60,10 +60,7 @@ __attribute__((noinline)) void tile(const Product& job, int row, int panel, cons
     REGARD_UNROLL for (int p = 0; p < P * kPerPanel; ++p)
       sums[r][p] = Kind::start(matrix, panel * kPanel + p * kWidth);
   multiply<R, P>(rows, job.rows.stride, Kind::weights(matrix) + panel * panel_size, panel_size, matrix.depth, sums);
-  typename Kind::Sum kept[R * P * kPerPanel];
-  REGARD_UNROLL for (int r = 0; r < R; ++r)
-    REGARD_UNROLL for (int p = 0; p < P * kPerPanel; ++p) kept[r * P * kPerPanel + p] = sums[r][p];
-  finish(job, row, R, panel, P * kPerPanel, kept);
+  finish(job, row, panel, sums);
 }
 
 // The rows that are left after whole tiles: R of them, or one fewer, and so on.
@@ -94,19 +91,22 @@ inline void all_panels(const Product& job, const Finish& finish) {
 // Write the values of a tile to their rows, or add them to what stands there.
 template <class Kind>
 struct Store {
-  __attribute__((noinline)) void operator()(const Product& job, int row, int rows, int panel, int vectors,
-                                            const typename Kind::Sum* sums) const {
-    for (int r = row; r < row + rows; ++r, sums += vectors) {
-      const int column = panel * kPanel;
-      float* out = job.out[r] + column;
-      Vec values[kMostPanels * kPerPanel];
-      for (int p = 0; p < vectors; ++p) values[p] = Kind::value(job, r, column + p * kWidth, sums[p]);
-      if (job.activation != Activation::kNone)
-        for (int p = 0; p < vectors; ++p) values[p] = activate(values[p], job.activation);
-      if (job.accumulate)
-        for (int p = 0; p < vectors; ++p) values[p] += load(out + p * kWidth);
-      for (int p = 0; p < vectors; ++p) store(out + p * kWidth, values[p]);
-    }
+  template <int R, int V>
+  REGARD_INLINE void operator()(const Product& job, int row, int panel, typename Kind::Sum (&sums)[R][V]) const {
+    const int column = panel * kPanel;
+    Vec values[R][V];
+    const auto each = [&](const auto& make) {
+      REGARD_UNROLL for (int r = 0; r < R; ++r)
+        REGARD_UNROLL for (int v = 0; v < V; ++v) make(r, v);
+    };
+    const auto place = [&](int r, int v) { return job.out[row + r] + column + v * kWidth; };
+    each([&](int r, int v) { values[r][v] = Kind::value(job, row + r, column + v * kWidth, sums[r][v]); });
+    if (job.activation == Activation::kRelu) each([&](int r, int v) { values[r][v] = relu(values[r][v]); });
+    if (job.accumulate) each([&](int r, int v) { values[r][v] += load(place(r, v)); });
+    each([&](int r, int v) { store(place(r, v), values[r][v]); });
+    if (job.activation > Activation::kRelu)  // the long ones are not unrolled
+      for (int r = 0; r < R; ++r)
+        for (int v = 0; v < V; ++v) store(place(r, v), activate(load(place(r, v)), job.activation));
   }
 };
 

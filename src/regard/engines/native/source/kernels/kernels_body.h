@@ -1,5 +1,6 @@
 // All kernels of one instruction set. REGARD_ISA names its namespace, and keeps the sets apart for the linker.
 #define REGARD_UNROLL _Pragma("GCC unroll 16")
+#define REGARD_INLINE __attribute__((always_inline)) inline
 #include "kernels.h"
 #include REGARD_ISA_HEADER
 #include "vectors.h"

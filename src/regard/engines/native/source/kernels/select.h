@@ -15,8 +15,16 @@ struct Select {
   PartialSum* sums;
   int chunks, columns;
 
-  __attribute__((noinline)) void operator()(const Product& job, int row, int rows, int panel, int vectors,
-                                            const typename Kind::Sum* values) const {
+  template <int R, int V>
+  REGARD_INLINE void operator()(const Product& job, int row, int panel, typename Kind::Sum (&sums)[R][V]) const {
+    typename Kind::Sum kept[R * V];
+    REGARD_UNROLL for (int r = 0; r < R; ++r)
+      REGARD_UNROLL for (int v = 0; v < V; ++v) kept[r * V + v] = sums[r][v];
+    select_rows(job, row, R, panel, V, kept);
+  }
+
+  __attribute__((noinline)) void select_rows(const Product& job, int row, int rows, int panel, int vectors,
+                                             const typename Kind::Sum* values) const {
     const int first = panel * kPanel;
     for (int r = row; r < row + rows; ++r, values += vectors) {
       Selection& found = selections[r];

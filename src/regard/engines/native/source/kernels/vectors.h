@@ -69,9 +69,11 @@ inline Vec gelu(Vec x) {
   return x > 0.0f ? x - 0.5f * x * rest : 0.5f * x * rest;
 }
 
+inline Vec relu(Vec x) { return greater(x, Vec{}); }
+
 inline Vec activate(Vec x, Activation activation) {
   switch (activation) {
-    case Activation::kRelu: return greater(x, Vec{});
+    case Activation::kRelu: return relu(x);
     case Activation::kGelu: return gelu(x);
     case Activation::kSilu: return x / (exp(-x) + 1.0f);
     default: return x;

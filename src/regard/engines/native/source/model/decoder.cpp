@@ -6,6 +6,19 @@
 namespace regard {
 namespace {
 
+struct Positions {
+  const float* start;
+  const int32_t* offsets;
+  int count;
+};
+
+// Ask for keys and values ahead of time: they come from the last cache, which is far.
+void prefetch(const Positions& positions, int floats) {
+  constexpr int kLine = 64 / sizeof(float);
+  for (int s = 0; s < positions.count; ++s)
+    for (int k = 0; k < floats; k += kLine) __builtin_prefetch(positions.start + positions.offsets[s] + k, 0, 2);
+}
+
 // A row's attention to its own positions (memory: a layer's cache) or to its source's (the memory of its slot). Shared
 // by rows and heads, so that threads have a part of a single row, too. `alignment`, if not null, receives the mean of
 // the heads' weights, row by row; only one thread may ask for it.
@@ -17,6 +30,7 @@ void attend_rows(Workspace& space, const Part& part, int rows, const Memory& mem
   for (int at = mine.first; at < mine.last;) {
     const int row = at / heads, head = at % heads, count = std::min(heads - head, mine.last - at);
     const auto [start, offsets, positions] = memory(row);
+    if (row + 1 < rows) prefetch(memory(row + 1), model.memory_size);
     model.kernels->attend(space.query_row(row) + head * model.d_k, start + head * model.d_k,
                           start + model.query_size + head * model.d_v, offsets, positions, count, model.d_k, model.d_v,
                           model.config.attention_scale, space.scores_of(part.index),
@@ -27,12 +41,6 @@ void attend_rows(Workspace& space, const Part& part, int rows, const Memory& mem
   }
   part.sync();
 }
-
-struct Positions {
-  const float* start;
-  const int32_t* offsets;
-  int count;
-};
 
 // Keys and values of the rows' own positions, into a layer's cache.
 void remember_rows(Workspace& space, const Part& part, const std::vector<DecoderRow>& rows, int layer, Pass& pass) {
