@@ -157,7 +157,7 @@ def test_xml_stays_xml(name: str, translate: Translate) -> None:
         ("a.xml", b"<page>text", "a.xml, line 1: is not well-formed"),
         ("a.xml", b'<!DOCTYPE r [<!ENTITY a "aaa">]><resources/>', "declares entities"),
         ("a.resx", b"<resources/>", "not a .NET resource file"),
-        ("a.strings", b"bplist00", "binary form"),
+        ("a.strings", b"bplist00\xd1\x01\xff", "binary form"),
     ],
 )
 def test_mistakes(name: str, content: bytes, sentence: str) -> None:
