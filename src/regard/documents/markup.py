@@ -43,6 +43,7 @@ SPACES = {  # namespaces by the prefix that our tables use, whatever prefix the 
     "urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0": "svg",
     "urn:oasis:names:tc:opendocument:xmlns:presentation:1.0": "presentation",
     "urn:oasis:names:tc:opendocument:xmlns:manifest:1.0": "manifest",
+    "urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0": "loext",
     "urn:oasis:names:tc:opendocument:xmlns:container": "container",
     "urn:oasis:names:tc:xliff:document:1.2": "x1",
     "urn:oasis:names:tc:xliff:document:2.0": "x2",
