@@ -60,13 +60,18 @@ _INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]") 
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
+def without_invalid(text: str) -> str:
+    """Return a text without the characters that XML does not allow."""
+    return _INVALID.sub("", text)
+
+
 def escape(text: str) -> str:
     """Escape a text for use between tags."""
-    return _escape(_INVALID.sub("", text), quote=False)
+    return _escape(without_invalid(text), quote=False)
 
 
 def escape_attribute(text: str) -> str:
-    return _escape(_INVALID.sub("", text), quote=True)
+    return _escape(without_invalid(text), quote=True)
 
 
 @dataclass(slots=True)
