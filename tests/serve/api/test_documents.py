@@ -183,7 +183,7 @@ def test_an_upload_without_a_file(served: Running) -> None:
     [
         ("a.docx", b"no zip", "not a whole file of its format"),
         ("a.pdf", b"%PDF-1.7", "save it as .docx"),
-        ("a.txt", b"\xff\xfe", "line 1: not UTF-8 text"),
+        ("a.txt", b"caf\xe9", "line 1: not UTF-8 text"),
         ("a.json", b"{", "a.json"),
     ],
 )

@@ -176,8 +176,10 @@ def _with_styles(package: Package, member: str) -> Dialect:
             yield from walk.content(element)
 
     special = dict(TEXTS.special)
-    special |= {"draw:page": page} if styles.hidden_pages else {}
-    special |= {"table:table": sheet} if styles.hidden_sheets else {}
+    if styles.hidden_pages:
+        special["draw:page"] = page
+    if styles.hidden_sheets:
+        special["table:table"] = sheet
     return replace(
         TEXTS,
         special=special,

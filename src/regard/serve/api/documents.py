@@ -17,10 +17,11 @@ from regard.serve.downloads import safe_name
 from regard.serve.refused import Refused
 from regard.serve.state import AppState
 
-COUNTS: Schema = {"type": "object", "additionalProperties": {"type": "integer"}}
+COUNT: Schema = {"type": "integer", "minimum": 0}
+COUNTS: Schema = {"type": "object", "additionalProperties": COUNT}
 REPORT = record(
     {
-        **{name: {"type": "integer", "minimum": 0} for name in ("texts", "translated", "unsure", "doubtful")},
+        **dict.fromkeys(("texts", "translated", "unsure", "doubtful"), COUNT),
         "kept": COUNTS,
         "other_languages": COUNTS,
     }
