@@ -54,6 +54,16 @@ def test_tags_stay(translate: Translate) -> None:
     assert tags[0] == tags[1]
 
 
+def test_cdata_and_reading_aids_stay() -> None:
+    """A section of CDATA may hold any sign, and readings above a text are no part of its sentence."""
+    page = PAGE.replace(
+        "<p><code/>", "<p><![CDATA[a > b, some <words> & more]]></p><p><ruby>漢字<rt>かんじ</rt></ruby> is "
+    )
+    assert texts(book(page), "a.epub")[3] == "漢字 is More words"
+    found = members(translated(book(page), "a.epub", upper))["OPS/text/one two.xhtml"].decode()
+    assert "<p><![CDATA[a > b, some <words> & more]]></p><p><ruby>漢字<rt>かんじ</rt></ruby> IS MORE WORDS" in found
+
+
 def test_books_that_are_refused() -> None:
     encrypted = (
         '<encryption xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><e:EncryptedData '

@@ -127,9 +127,7 @@ def spoilt(content: bytes, draw: random.Random) -> bytes:
             case 1:
                 del changed[at : at + draw.randrange(1, 40)]
             case 2:
-                changed[at:at] = draw.choice(
-                    (b"<", b">", b"&", b'"', b"\0", b"\xff", b"</w:p>", b"<a>", b"{", b"\\", b"]]>")
-                )
+                changed[at:at] = draw.choice(SIGNS)
             case 3:
                 changed[at:at] = changed[at : at + draw.randrange(1, 200)]
             case _:

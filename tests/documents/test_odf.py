@@ -192,6 +192,38 @@ def test_alignment_and_formatting_from_the_right() -> None:
     assert f"{bold}/>" in made["c.odt"]
 
 
+def test_what_is_typed_into_a_control_is_translated() -> None:
+    """A field for input, and LibreOffice's content control; a cross-reference inside of a sentence stays."""
+    loext = 'xmlns:loext="urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0"'
+    for control in ("text:text-input", "loext:content-control"):
+        content = open_text(f"<text:p {loext}>I am <{control}>the teacher</{control}> of it</text:p>")
+        assert texts(content, "a.odt") == ["I am the teacher of it"]
+        assert f"<{control}>THE TEACHER</{control}>" in open_body(translated(content, "a.odt", upper))
+
+
+def test_hidden_sheets_stay() -> None:
+    styles = (
+        '<style:style style:name="ta1"><style:table-properties table:display="true"/></style:style>'
+        '<style:style style:name="ta2"><style:table-properties table:display="false"/></style:style>'
+    )
+    sheets = "".join(
+        f'<table:table table:style-name="{style}"><table:table-cell><text:p>{words}</text:p></table:table-cell>'
+        "</table:table>"
+        for style, words in (("ta1", "Shown words"), ("ta2", "Hidden words"))
+    )
+    content = open_text(sheets, styles)
+    assert texts(content, "a.ods") == ["Shown words"]
+    assert kept(content, "a.ods") == {"hidden sheet": 1}
+
+
+def test_styles_for_code() -> None:
+    """By name, or by the style that one is based on, as pandoc, Word and LibreOffice call them."""
+    based = '<style:style style:name="P1" style:parent-style-name="Source_20_Code"/>'
+    for style in ("P1", "Source_20_Code", "Preformatted_20_Text", "HTML_20_Preformatted"):
+        content = open_text(f'<text:p text:style-name="{style}">go to x</text:p>', based)
+        assert (texts(content, "a.odt"), kept(content, "a.odt")) == ([], {"code": 1})
+
+
 def test_signed_and_encrypted_documents_are_refused() -> None:
     given = members(open_text("<text:p>Words</text:p>"))
     with pytest.raises(UserError, match="is signed"):

@@ -72,6 +72,28 @@ def test_a_run_has_one_text_and_fields_breaks_and_ends_stay() -> None:
     assert '<a:pPr lvl="1" rtl="1"/>' in turned and 'lang="ar"' in turned
 
 
+def test_comments_of_both_kinds(made_pptx: bytes) -> None:
+    """Those of PowerPoint before 2021, and those since, which are paragraphs in a namespace of their own."""
+    given = members(made_pptx)
+    kind = "application/vnd.{}.comments+xml"
+    parts = {
+        "ppt/comments/comment1.xml": f'<p:cmLst xmlns:p="{SLIDES}"><p:cm>'
+        "<p:text>An old remark</p:text></p:cm></p:cmLst>",
+        "ppt/comments/modern1.xml": f'<c:cmLst xmlns:c="http://schemas.microsoft.com/office/powerpoint/2018/8/main" '
+        f"{DRAWING}><c:cm><c:txBody><a:p><a:r><a:t>A new remark</a:t></a:r></a:p></c:txBody></c:cm></c:cmLst>",
+    }
+    producers = ("openxmlformats-officedocument.presentationml", "ms-powerpoint")
+    types = "".join(
+        f'<Override PartName="/{part}" ContentType="{kind.format(producer)}"/>'
+        for part, producer in zip(parts, producers, strict=True)
+    )
+    changed = given["[Content_Types].xml"].decode().replace("</Types>", f"{types}</Types>")
+    content = zipped({**given, "[Content_Types].xml": changed, **parts})
+    assert texts(content, "a.pptx")[-2:] == ["An old remark", "A new remark"]
+    found = members(translated(content, "a.pptx", upper))
+    assert b"<a:t>A NEW REMARK</a:t>" in found["ppt/comments/modern1.xml"]
+
+
 def test_hidden_slides_stay_with_their_notes(made_pptx: bytes) -> None:
     pptx = pytest.importorskip("pptx")
     presentation = pptx.Presentation(io.BytesIO(made_pptx))

@@ -12,6 +12,7 @@ from tests.documents.files import kept, texts, translated
 from tests.documents.samples.resources import ANDROID, FILES, JSON, PROPERTIES, RESX, STRINGS, YAML
 from tests.documents.translators import ALL, Translate, every, longer, same, upper
 
+from regard.documents.segment import Translated
 from regard.errors import UserError
 
 
@@ -39,7 +40,8 @@ def test_what_is_translated() -> None:
     ]  # fmt: skip
     assert texts(STRINGS.encode(), "a.strings") == ["The garden", 'You have "new" messages', "Two words"]
     assert texts(ANDROID.encode(), "strings.xml") == [
-        "The garden", "Don't go & \"stay\"", "has trees", "and more", "Hello brave world", "Monday morning", "화요일",
+        "The garden", "Don't go & \"stay\"", "has trees", "and more", "Hello brave world", "As it is",
+        "Monday morning", "화요일",
         "tree", "trees",
     ]  # fmt: skip
     assert texts(RESX.encode(), "a.resx") == ["The garden", "of trees"]
@@ -136,6 +138,25 @@ def test_escapes_are_written_again() -> None:
     assert translated(STRINGS.encode("utf-16"), "a.strings", upper).decode("utf-16").count("THE GARDEN") == 1
 
 
+SECTIONS = {
+    "strings.xml": "<resources><string name='a'>{}</string></resources>",
+    "a.resx": "<root><data name='a'><value>{}</value></data></root>",
+}
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_messages_in_cdata(name: str) -> None:
+    """They are translated, with the tags in them; a translation can't end the section."""
+    content = SECTIONS[name].format("\n <![CDATA[Some <b>bold</b> words & %d more]]> ").encode()
+    assert texts(content, name) == ["Some bold words & more"]
+    assert translated(content, name) == content
+    assert b"<![CDATA[SOME <b>BOLD</b> WORDS & %d MORE]]>" in translated(content, name, upper)
+    ends = translated(content, name, lambda _: Translated("a ]]> b \x01"))
+    assert "".join(ElementTree.fromstring(ends).itertext()).replace("%d", "").split() == ["a", "<b>]]></b>", "b"]
+    mixed = SECTIONS[name].format("one <![CDATA[two]]>").encode()
+    assert texts(mixed, name) == [] and sum(kept(mixed, name).values()) == 1
+
+
 @every
 @pytest.mark.parametrize("name", ["strings.xml", "a.resx"])
 def test_xml_stays_xml(name: str, translate: Translate) -> None:
@@ -157,7 +178,7 @@ def test_xml_stays_xml(name: str, translate: Translate) -> None:
         ("a.xml", b"<page>text", "a.xml, line 1: is not well-formed"),
         ("a.xml", b'<!DOCTYPE r [<!ENTITY a "aaa">]><resources/>', "declares entities"),
         ("a.resx", b"<resources/>", "not a .NET resource file"),
-        ("a.strings", b"bplist00", "binary form"),
+        ("a.strings", b"bplist00\xd1\x01\xff", "binary form"),
     ],
 )
 def test_mistakes(name: str, content: bytes, sentence: str) -> None:

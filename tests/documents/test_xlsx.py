@@ -31,6 +31,16 @@ def test_formatting_readings_and_strings_in_cells() -> None:
     assert b"<t>IN THE CELL</t>" in found["xl/worksheets/sheet1.xml"]
 
 
+def test_a_text_that_is_a_cell_s_value() -> None:
+    """As some programs write it; with a formula it is the formula's result, which stays."""
+    cells = '<c r="A1" t="str"><v>Red &amp; green</v></c><c r="B1" t="str"><f>A1</f><v>Red</v></c><c r="C1" t="str"/>'
+    content = book("", row(1, cells))
+    assert texts(content, "a.xlsx") == ["Red & green"]
+    assert members(translated(content, "a.xlsx")) == members(content)
+    found = members(translated(content, "a.xlsx", upper))["xl/worksheets/sheet1.xml"].decode()
+    assert '<c r="A1" t="str"><v>RED &amp; GREEN</v></c><c r="B1" t="str"><f>A1</f><v>Red</v></c>' in found
+
+
 def test_side_by_side() -> None:
     sheet = row(1, shared("A1", 0), shared("B1", 4)) + row(3, shared("A3", 4), shared("B3", 3))
     found = members(translated(book(STRINGS, sheet), "a.xlsx", upper, bilingual=True))

@@ -471,6 +471,19 @@ def test_files(open_page: Open, served: Running, folders: dict[str, str]) -> Non
     assert set(served.state.downloads._files) <= others, "the page has its own"
 
 
+def test_files_left_in_another_language_are_told(open_page: Open) -> None:
+    """With the language: of a part of a file, or of all of it; in a file that is translated, nothing is said."""
+    shown = open_page()
+    drop(shown, "a.txt", f"{LINES[8]}\n\n{KOREAN}\n")
+    drop(shown, "b.txt", f"{KOREAN}\n")
+    drop(shown, "c.txt", f"{LINES[8]}\n")
+    expect(shown.locator("#files a")).to_have_count(3)
+    rows = [shown.locator(f"#files li:nth-child({number})") for number in (1, 2, 3)]
+    expect(rows[0].get_by_role("status")).to_have_text("What is Korean was left as it is.")
+    expect(rows[1].get_by_role("status")).to_have_text("This is Korean, so it was left as it is.")
+    expect(rows[2].get_by_role("status")).to_have_count(0)
+
+
 def word(*paragraphs: str) -> bytes:
     document, out = docx.Document(), io.BytesIO()
     for text in paragraphs:

@@ -1,16 +1,18 @@
 """File formats by suffix."""
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path, PurePath
 from typing import TypeVar
 
 from regard.documents import gettext, html, markdown, plain, subtitles
+from regard.documents.document import Document, Languages
 from regard.documents.segment import Piece
+from regard.documents.text_file import decoded, document
 from regard.errors import UserError
 
 LARGEST = 64 << 20  # bytes
-BYTE_ORDER_MARK = "\ufeff"
 FORMATS: dict[str, Callable[[str], list[Piece]]] = {
     ".htm": html.pieces,
     ".html": html.pieces,
@@ -26,10 +28,6 @@ AnyPath = TypeVar("AnyPath", bound=PurePath)
 _LANGUAGE = re.compile(r"[A-Za-z0-9]{1,8}(?:[-_][A-Za-z0-9]{1,8})*")
 
 
-def is_document(name: str) -> bool:
-    return Path(name).suffix.lower() in FORMATS
-
-
 def read_content(path: Path) -> bytes:
     """Read a whole document; one of more than LARGEST bytes is a UserError."""
     with path.open("rb") as file:  # may be a pipe, or an endless device
@@ -39,22 +37,12 @@ def read_content(path: Path) -> bytes:
     return content
 
 
-def read(path: Path, language: str | None) -> list[Piece]:
-    """Read a file into pieces, for translation into a language."""
-    return taken(read_content(path), path, language)
-
-
-def taken(content: bytes, path: PurePath, language: str | None) -> list[Piece]:
-    """Return the pieces of a file with this name and content."""
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise UserError(f"{path}, line {line}: not UTF-8 text; convert the file to UTF-8 first") from None
-    mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
-    text = text.removeprefix(mark)
-    suffix = path.suffix.lower()
-    return [mark, *(html.pieces(text, language) if FORMATS[suffix] is html.pieces else FORMATS[suffix](text))]
+def read(content: bytes, name: str, languages: Languages) -> Document:
+    """Read a file in one of FORMATS."""
+    text, mark, encoding = decoded(content, name)
+    pieces = FORMATS[PurePath(name).suffix.lower()]
+    found = html.pieces(text, languages.target) if pieces is html.pieces else pieces(text)
+    return document(name, found, mark, encoding, Counter())
 
 
 def language_code(target: str | None) -> str | None:

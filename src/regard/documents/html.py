@@ -54,6 +54,7 @@ _TOKEN = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
+_CDATA = re.compile(r"<!\[CDATA\[.*?\]\]>", re.DOTALL)  # in XHTML alone; HTML reads it as a comment up to the first >
 _ATTRIBUTE = re.compile(r"""([^\s=/>"']+)(?:\s*+=\s*+("[^"]*+"|'[^']*+'|[^\s"'>][^\s>]*+))?""")
 _BESIDE = re.compile(  # a word, then a tag; an end tag, then a word; an empty element, then a word
     r"[^\s>]\s*+<([a-zA-Z][^\s/>]*+)|</([a-zA-Z][^\s/>]*+)\s*+>\s*+[^\s<]|<([a-zA-Z][^\s/>]*+)[^<>]*+(?<=/)>\s*+[^\s<]"
@@ -281,6 +282,10 @@ def _tokens(page: str, xml: bool) -> Iterator[_Token]:
     while start := _START.search(page, at):
         if start.start() > at:
             yield _Token(page[at : start.start()], "text")
+        if xml and (section := _CDATA.match(page, start.start())):
+            yield _Token(section[0], "other")
+            at = section.end()
+            continue
         found = _TOKEN.match(page, start.start())
         if found is None:
             yield _Token(page[start.start() :], "open", "plaintext")

@@ -43,6 +43,7 @@ SPACES = {  # namespaces by the prefix that our tables use, whatever prefix the 
     "urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0": "svg",
     "urn:oasis:names:tc:opendocument:xmlns:presentation:1.0": "presentation",
     "urn:oasis:names:tc:opendocument:xmlns:manifest:1.0": "manifest",
+    "urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0": "loext",
     "urn:oasis:names:tc:opendocument:xmlns:container": "container",
     "urn:oasis:names:tc:xliff:document:1.2": "x1",
     "urn:oasis:names:tc:xliff:document:2.0": "x2",
@@ -59,13 +60,18 @@ _INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]") 
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
+def without_invalid(text: str) -> str:
+    """Return a text without the characters that XML does not allow."""
+    return _INVALID.sub("", text)
+
+
 def escape(text: str) -> str:
     """Escape a text for use between tags."""
-    return _escape(_INVALID.sub("", text), quote=False)
+    return _escape(without_invalid(text), quote=False)
 
 
 def escape_attribute(text: str) -> str:
-    return _escape(_INVALID.sub("", text), quote=True)
+    return _escape(without_invalid(text), quote=True)
 
 
 @dataclass(slots=True)

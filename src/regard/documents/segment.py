@@ -66,6 +66,8 @@ class Translated:
     """Aligned words as (source, target) numbers from 0 of what str.split gives; None if unknown."""
     remarks: tuple[str, ...] = ()
     """The reason why it is not to be trusted, or was left untranslated."""
+    languages: tuple[str, ...] = ()
+    """The languages of sentences that were left as they are, because they are not in the source language."""
 
 
 _checkpoint: ContextVar[Callable[[], None]] = ContextVar("checkpoint", default=lambda: None)

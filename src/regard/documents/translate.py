@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 from regard.documents import formats
-from regard.documents.document import Document, Languages, Part, Translate
+from regard.documents.document import Document, Languages, Translate
 from regard.documents.office import bilingual, docx, epub, odf, pptx, xlsx
 from regard.documents.placement import unsure
 from regard.documents.resources import android, json, properties, resx, strings, yaml
@@ -21,14 +21,8 @@ MOST_TOLD = 1000  # most texts of each kind that a report quotes
 Reader = Callable[[bytes, str, Languages], Document]
 
 
-def _text(content: bytes, name: str, languages: Languages) -> Document:
-    """Read a format that is plain text throughout."""
-    pieces = formats.taken(content, PurePath(name), languages.target)
-    return Document([Part(name, pieces)], lambda texts: texts[0].encode())
-
-
 READERS: dict[str, Reader] = {
-    **dict.fromkeys(formats.FORMATS, _text),
+    **dict.fromkeys(formats.FORMATS, formats.read),
     ".docx": docx.read,
     ".epub": epub.read,
     ".json": json.read,
@@ -100,9 +94,18 @@ class DocumentReport:
     """The untranslated parts, by kind."""
     unsure: tuple[Unsure, ...]
     doubtful: tuple[Doubtful, ...] = ()
+    other_languages: dict[str, int] = field(default_factory=dict)
+    """The texts with sentences that were left as they are, by the language that those are in."""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """Return the report without the texts that it quotes."""
+        lists = {name: len(getattr(self, name)) for name in ("unsure", "doubtful")}
+        whole = {name: getattr(self, name) for name in ("texts", "translated", "kept", "other_languages")}
+        return whole | lists
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,10 @@ class Opened:
         return "\n".join(segment.text for segment in self.segments)
 
     def translate(self, translate: Translate) -> Result:
-        translations = translate(self.segments)
+        return self.rebuilt(translate(self.segments))
+
+    def rebuilt(self, translations: Sequence[Translated]) -> Result:
+        """Return the document with a translation for every segment, and its report."""
         content = self.document.rebuilt(translations)
         return Result(content, _report(self.format, self.segments, translations, self.document.kept))
 
@@ -198,4 +204,5 @@ def _report(
         dict(sorted(kept.items())),
         tuple(doubtful[:MOST_TOLD]),
         tuple(remarked[:MOST_TOLD]),
+        dict(sorted(Counter(language for one in translations for language in one.languages).items())),
     )

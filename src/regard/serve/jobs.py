@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 MOST = 10_000  # jobs that have ended
 
@@ -37,6 +38,8 @@ class DocumentJob:
     began: float = field(default_factory=time.monotonic)
     characters: int = 0
     error: str | None = None
+    report: dict[str, Any] | None = None
+    """Figures of the translation, once it is done."""
     token: str | None = None
     """Name of the translation in the download store."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)

@@ -22,6 +22,7 @@ from regard.serve.metrics import Metrics
 from regard.serve.models import Models, Step
 from regard.terms.glossary import Glossary
 from regard.text.protected.detect import Detector
+from regard.translate.document import other_languages, remarks
 from regard.translate.translation import Translation
 from regard.translate.translator import Attention, Options, Translator
 
@@ -210,11 +211,18 @@ class TranslationService:
                     cancellation.check()
                     translations = translator.window([done[number].text for number in window], options)
                     for number, one in zip(window, translations, strict=True):
-                        done[number] = Translated(one.text, through(done[number].pairs, one.pairs))
+                        done[number] = _after(done[number], one)
                     finished += len(window)
                     if progress is not None:
                         progress(finished / every)
         return done
+
+
+def _after(before: Translated, one: Translation) -> Translated:
+    """Return a step's translation of a text, with what the steps before it said."""
+    said = dict.fromkeys((*before.remarks, *remarks(one)))
+    languages = dict.fromkeys((*before.languages, *other_languages(one)))
+    return Translated(one.text, through(before.pairs, one.pairs), tuple(said), tuple(languages))
 
 
 def _windows(numbers: Sequence[int], texts: Sequence[str]) -> Iterator[list[int]]:

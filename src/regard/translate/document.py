@@ -98,7 +98,7 @@ def translations(
     for segment, parts, some in zip(segments, divided, asked, strict=True):
         done = [next(streams[wanted]) for _, wanted in some]
         one = done[0] if len(done) == 1 else _joined(segment.text, parts, done)
-        found.append(Translated(one.text, one.pairs, remarks(one)))
+        found.append(Translated(one.text, one.pairs, remarks(one), other_languages(one)))
     return found
 
 
@@ -113,6 +113,12 @@ def remarks(one: Translation) -> tuple[str, ...]:
     ]
     terms = [f"term not placed: {use.source}" for use in one.unplaced]
     return (*one.warnings, *kept, *terms)
+
+
+def other_languages(one: Translation) -> tuple[str, ...]:
+    """Return the languages of sentences that were left as they are because of them, each once."""
+    found = (sentence.language.language for sentence in one.sentences if sentence.kept and sentence.language)
+    return tuple(dict.fromkeys(found))
 
 
 def _asked(segment: Segment, parts: SplitText) -> list[tuple[str, bool]]:

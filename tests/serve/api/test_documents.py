@@ -9,7 +9,7 @@ from typing import Any
 import deepl
 import docx
 import pytest
-from tests.documents.test_hostile import GOOD
+from tests.documents.samples.good import GOOD
 from tests.serve.running import Answer, Running, gated, running
 from tests.support.waiting import until
 
@@ -19,15 +19,13 @@ from regard.serve.jobs import DocumentJob, DocumentJobs, Status
 from regard.serve.limits.keys import new_key, read_keys
 
 TEXT = "The old woman sees 12 apples. 사과를 봅니다! שלום 👩\u200d👧 e\u0301"
-SAMPLES = {
-    **{Path(name).suffix: content for name, content in GOOD.items()},
-    **dict.fromkeys((".md", ".markdown", ".txt"), f"{TEXT}\n\nThe man.\n".encode()),
-    **dict.fromkeys((".htm", ".html"), f"<p>The <b>man</b>. {TEXT}</p>\n".encode()),
-    ".po": b'msgid ""\nmsgstr ""\n\nmsgid "The man."\nmsgstr ""\n',
-    ".srt": b"1\n00:00:01,000 --> 00:00:02,000\nThe man.\n",
-    ".vtt": b"WEBVTT\n\n00:01.000 --> 00:02.000\nThe man.\n",
+FRENCH = "Nous avons vu une vieille femme dans le jardin avec les enfants."
+KOREAN = "할머니가 정원에서 사과를 봅니다."
+SAMPLES = {Path(name).suffix: content for name, content in GOOD.items()}
+SAMPLES |= {
+    other: SAMPLES[ending]
+    for ending, other in {".html": ".htm", ".md": ".markdown", ".xlf": ".xliff", ".yaml": ".yml"}.items()
 }
-SAMPLES |= {".odp": SAMPLES[".odt"], ".xliff": SAMPLES[".xlf"], ".yml": SAMPLES[".yaml"]}
 
 
 def word(*paragraphs: str) -> bytes:
@@ -120,6 +118,14 @@ def test_a_job_from_upload_to_download(served: Running) -> None:
         "status": "done",
         "progress": 1.0,
         "billed_characters": len(TEXT) + len("The man."),
+        "report": {
+            "texts": 2,
+            "translated": 2,
+            "unsure": 0,
+            "doubtful": 1,
+            "kept": {},
+            "other_languages": {"he": 1, "ko": 1},
+        },
     }
     result = asked(served, handle, "/result")
     assert paragraphs(result.content) == wanted
@@ -127,6 +133,22 @@ def test_a_job_from_upload_to_download(served: Running) -> None:
     assert asked(served, handle).json["status"] == "downloaded"
     again = asked(served, handle, "/result")
     assert (again.status, again.json) == (503, {"message": "Document already downloaded"})
+
+
+def test_texts_left_in_another_language_are_reported(served: Running) -> None:
+    """By both APIs, with the language; also where the text goes by way of another language."""
+    content = word(TEXT, FRENCH, "The man sees it.", KOREAN)
+    for target in ("de", "fr"):
+        handle = upload(served, "a.docx", content, source_lang="EN", target_lang=target.upper()).json
+        report = ended(served, handle)["report"]
+        assert report["other_languages"] == {"fr": 1, "he": 1, "ko": 2}
+        assert report["texts"] == 4 and report["doubtful"] >= 3
+        after = paragraphs(asked(served, handle, "/result").content)
+        assert after[1] == FRENCH and after[3] == KOREAN
+        libre = served.post_multipart(
+            "/translate_file", {"source": "en", "target": target}, {"file": ("a.docx", content)}
+        )
+        assert libre.json["report"] == report
 
 
 @pytest.mark.parametrize(
@@ -161,7 +183,7 @@ def test_an_upload_without_a_file(served: Running) -> None:
     [
         ("a.docx", b"no zip", "not a whole file of its format"),
         ("a.pdf", b"%PDF-1.7", "save it as .docx"),
-        ("a.txt", b"\xff\xfe", "line 1: not UTF-8 text"),
+        ("a.txt", b"caf\xe9", "line 1: not UTF-8 text"),
         ("a.json", b"{", "a.json"),
     ],
 )

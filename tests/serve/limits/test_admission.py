@@ -1,7 +1,6 @@
 """Admission control: by bytes and documents under way, and by the time that an answer would take."""
 
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import PurePath
 from typing import Any
 
 import pytest
@@ -10,8 +9,8 @@ from tests.serve.running import MULTIPART, Answer, Gated, Running, gated, multip
 from tests.support.models import sentences
 from tests.support.waiting import until
 
-from regard.documents.formats import taken
-from regard.documents.segment import Translated, checkpoints, rebuild, segments
+from regard.documents.segment import Translated, checkpoints
+from regard.documents.translate import open_document
 from regard.search.hypothesis import Hypothesis
 from regard.serve.batching import batcher as module
 from regard.serve.batching.batcher import OVERDUE, PLANNED_SHARE, SMALLEST_BATCH, Batcher
@@ -262,12 +261,12 @@ def test_a_document_stops_at_the_next_text(name: str) -> None:
             raise Refused(499, "The client has gone")
 
     with checkpoints(check), pytest.raises(Refused):
-        taken(content, PurePath(name), "de")
+        open_document(content, name, target="de")
     assert seen == 10
-    pieces = taken(content, PurePath(name), "de")
+    opened = open_document(content, name, target="de")
     seen = 0
     with checkpoints(check), pytest.raises(Refused):
-        rebuild(pieces, (Translated(segment.text[::-1]) for segment in segments(pieces)))
+        opened.rebuilt([Translated(segment.text[::-1]) for segment in opened.segments])
     assert seen == 10
 
 

@@ -17,7 +17,7 @@ DRAWN = frozenset(("chart", "diagramData", "diagramDrawing"))
 CODE = frozenset(
     """
     code codechar codeblock sourcecode sourcetext htmlpreformatted preformattedtext htmlcode htmlkeyboard htmlsample
-    verbatimchar macrotext inlinecode
+    verbatimchar macrotext inlinecode userentry
     """.split()  # noqa: SIM905
 )
 WORDS = Dialect(
@@ -102,7 +102,12 @@ def _code(element: Element) -> bool:
     """Return whether a paragraph's or a run's style is one for code."""
     properties = element.first("w:pPr", "w:rPr")
     style = properties.first("w:pStyle", "w:rStyle") if properties is not None else None
-    return style is not None and re.sub(r"[\s_-]", "", style.attributes.get("w:val", "").lower()) in CODE
+    return style is not None and is_code(style.attributes.get("w:val", ""))
+
+
+def is_code(style: str) -> bool:
+    """Return whether a style of this name is one for code; OpenDocument spells a space as _20_."""
+    return re.sub(r"_20_|[\s_-]", "", style.lower()) in CODE
 
 
 def _inline(element: Element) -> bool:

@@ -8,18 +8,18 @@ from dataclasses import dataclass, field, replace
 from regard.documents.document import Document, Languages
 from regard.documents.language import base, font, right_to_left, tag
 from regard.documents.markup import Element, Source
+from regard.documents.office.docx import is_code
 from regard.documents.office.ooxml import Change, assembled, walked
 from regard.documents.office.walk import Dialect, Walk
 from regard.documents.package import Package
 from regard.documents.segment import Piece
 from regard.errors import UserError
 
-CODE = frozenset(("Preformatted_20_Text", "Source_20_Text", "User_20_Entry"))
 FIELDS = """
     page-number page-count page-continuation date time author-name author-initials sender-firstname sender-lastname
     bookmark-ref reference-ref note-ref sequence sequence-ref title subject description file-name chapter expression
     variable-get variable-set variable-input user-field-get user-field-input database-display placeholder
-    conditional-text hidden-text hidden-paragraph sheet-name template-name text-input creation-date creation-time
+    conditional-text hidden-text hidden-paragraph sheet-name template-name creation-date creation-time
     modification-date modification-time print-date print-time editing-duration editing-cycles initial-creator creator
     printed-by keywords word-count character-count paragraph-count table-count image-count object-count
     bibliography-mark dde-connection measure script ruby user-defined table-formula drop-down
@@ -64,7 +64,7 @@ def _inline(element: Element) -> bool:
 TEXTS = Dialect(
     blocks=frozenset(("text:p", "text:h", "svg:title", "svg:desc")),
     runs=frozenset(("text:span",)),
-    wrappers=frozenset(("text:a", "text:meta")),
+    wrappers=frozenset(("text:a", "text:meta", "text:text-input", "loext:content-control")),
     words={**{f"text:{name}": "field" for name in FIELDS.split()}, "presentation:date-time": "field"},
     kept={"text:tracked-changes": "deleted text"},
     dividers=frozenset(("text:tab", "text:line-break")),
@@ -86,7 +86,8 @@ class _Styles:
     hidden: set[str] = field(default_factory=set)
     hidden_pages: set[str] = field(default_factory=set)
     """Styles of hidden slides."""
-    code: set[str] = field(default_factory=lambda: set(CODE))
+    hidden_sheets: set[str] = field(default_factory=set)
+    code: set[str] = field(default_factory=set)
 
     def add(self, source: Source, style: Element) -> None:
         name, parent = style.attributes.get("style:name", ""), style.attributes.get("style:parent-style-name", "")
@@ -99,7 +100,9 @@ class _Styles:
             self.hidden.add(name)
         if any(child.attributes.get("presentation:visibility") == "hidden" for child in style.elements()):
             self.hidden_pages.add(name)
-        if parent in self.code:
+        if any(child.attributes.get("table:display") == "false" for child in style.elements()):
+            self.hidden_sheets.add(name)
+        if parent in self.code or is_code(parent):
             self.code.add(name)
 
     def key(self, opening: str) -> str:
@@ -164,11 +167,24 @@ def _with_styles(package: Package, member: str) -> Dialect:
         else:
             yield from walk.content(element)
 
+    def sheet(walk: Walk, element: Element) -> Iterator[Piece]:
+        """Yield a table; a hidden sheet stays."""
+        if element.attributes.get("table:style-name") in styles.hidden_sheets:
+            walk.kept["hidden sheet"] += 1
+            yield walk.raw(element)
+        else:
+            yield from walk.content(element)
+
+    special = dict(TEXTS.special)
+    if styles.hidden_pages:
+        special["draw:page"] = page
+    if styles.hidden_sheets:
+        special["table:table"] = sheet
     return replace(
         TEXTS,
-        special={**TEXTS.special, **({"draw:page": page} if styles.hidden_pages else {})},
+        special=special,
         hidden=lambda element: style(element) in styles.hidden,
-        code=lambda element: style(element) in styles.code,
+        code=lambda element: style(element) in styles.code or is_code(style(element)),
         key=styles.key,
     )
 

@@ -32,7 +32,9 @@ def read(content: bytes, name: str, languages: Languages) -> Document:
     shown = {part: kind for part, kind in kinds.items() if part not in hidden}
     shapes = drawing(languages.target, styled=True)
     parts = [walked(package, part, shapes, kept) for part, kind in shown.items() if kind in DRAWN]
-    parts += [walked(package, part, COMMENTS, kept) for part, kind in shown.items() if kind == "comments"]
+    for part in (part for part, kind in shown.items() if kind == "comments"):
+        (root,) = Source(package.read(part), f"{package.name}, {part}").elements()
+        parts.append(walked(package, part, COMMENTS if root.name == "p:cmLst" else shapes, kept))
     changes = theme_changes(package, kinds, languages.target)
     if right_to_left(languages.target):
         changes |= {part: masters_from_the_right for part, kind in shown.items() if kind in MASTERS}

@@ -83,6 +83,8 @@ def _cell(sheet: Sheet) -> Callable[[Walk, Element], Iterator[Piece]]:
         if element.first("s:f") is not None:
             walk.kept["formula"] += 1
             yield walk.raw(element)
+        elif element.attributes.get("t") == "str":
+            yield from _value(walk, element)
         elif element.first("s:is") is None:
             yield walk.raw(element)
         elif cell(element.attributes.get("r", "")) in sheet.headers:
@@ -92,6 +94,17 @@ def _cell(sheet: Sheet) -> Callable[[Walk, Element], Iterator[Piece]]:
             yield from walk.content(element)
 
     return pieces
+
+
+def _value(walk: Walk, element: Element) -> Iterator[Piece]:
+    """Yield a cell whose text is its value, as some programs write it."""
+    value = element.first("s:v")
+    if value is None:
+        yield walk.raw(element)
+        return
+    yield walk.source.raw(element.start, value.inner)
+    yield from divided([Item(walk.source.raw(value.inner, value.outer), "text", value.text)], escape)
+    yield walk.source.raw(value.outer, element.end)
 
 
 def _from_the_right(text: str) -> str:

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from regard.documents.document import Document, Languages
 from regard.documents.markup import Element, Other, Source, Text, escape
 from regard.documents.office.walk import Walk
-from regard.documents.resources.message import Spelling, inline, message
-from regard.documents.resources.xml_file import CDATA, UNIT, document, meaning, plain
+from regard.documents.resources.message import Spelling, inline
+from regard.documents.resources.xml_file import CDATA, UNIT, document, escape_section, meaning, text_pieces
 from regard.documents.segment import Item, Piece, divided
 from regard.errors import UserError
 
-_UNIT = re.compile(rf"\\u[0-9a-fA-F]{{4}}|\\.|[ \t\r\n]+|{UNIT.pattern}", re.DOTALL)
+_ESCAPED = r"\\u[0-9a-fA-F]{4}|\\.|[ \t\r\n]+"
+_UNIT = re.compile(f"{_ESCAPED}|{UNIT.pattern}", re.DOTALL)
 _MEANING = {"n": "\n", "t": " "}
 _SPELT = str.maketrans({"\\": "\\\\", "'": "\\'", '"': '\\"', "\n": "\\n"})
 
@@ -43,11 +44,17 @@ def _meaning(unit: str) -> str:
 
 
 def _written(text: str) -> str:
-    spelt = escape(text.translate(_SPELT))
+    return _escaped(escape(text.translate(_SPELT)))
+
+
+def _escaped(spelt: str) -> str:
     return f"\\{spelt}" if spelt[:1] in ("@", "?") else spelt
 
 
 SPELLING = Spelling(_UNIT, _meaning, _written)
+IN_SECTION = Spelling(
+    re.compile(f"{_ESCAPED}|.", re.DOTALL), _meaning, lambda text: _escaped(escape_section(text.translate(_SPELT)))
+)
 
 
 def _items(walk: Walk, element: Element) -> Iterator[Piece]:
@@ -65,14 +72,16 @@ def _items(walk: Walk, element: Element) -> Iterator[Piece]:
 
 
 def _string(walk: Walk, element: Element) -> Iterator[Piece]:
-    raw = plain(walk, element)
     yield walk.source.raw(element.start, element.inner)
     inside = walk.source.raw(element.inner, element.outer)
-    if element.attributes.get("translatable") == "false" or CDATA in inside:
-        walk.kept["entry that is marked as not translatable" if CDATA not in inside else "CDATA"] += 1
+    if element.attributes.get("translatable") == "false":
+        walk.kept["entry that is marked as not translatable"] += 1
         yield inside
-    elif raw is not None:
-        yield from message(raw, SPELLING, walk.kept)
+    elif (pieces := text_pieces(walk, element, SPELLING, IN_SECTION)) is not None:
+        yield from pieces
+    elif CDATA in inside:
+        walk.kept["CDATA among text"] += 1
+        yield inside
     else:
         yield from divided(list(_marked(walk, element)), _written)
     yield walk.source.raw(element.outer, element.end)

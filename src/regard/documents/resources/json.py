@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from regard.documents.document import Document, Languages
 from regard.documents.resources.message import Spelling, message
-from regard.documents.resources.text_file import decoded, document
 from regard.documents.segment import Piece
+from regard.documents.text_file import decoded, document
 from regard.errors import UserError
 
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"(\s*+:)?', re.DOTALL)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from regard.documents.document import Document, Languages
 from regard.documents.resources.message import Spelling, message
-from regard.documents.resources.text_file import decoded, document
 from regard.documents.segment import Piece
+from regard.documents.text_file import decoded, document
 
 _LINE = re.compile(  # a key, the separator, and the value, over all its lines
     r"""^[ \t\f]*+(?![#!\r\n])((?:[^\\=:\s]|\\(?:\r\n|.))++)([ \t\f]*+[=:]?[ \t\f]*+)((?:[^\\\r\n]|\\(?:\r\n|.))*+)""",

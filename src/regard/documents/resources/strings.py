@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from regard.documents.document import Document, Languages
 from regard.documents.resources.message import Spelling, message
-from regard.documents.resources.text_file import decoded, document
 from regard.documents.segment import Piece
+from regard.documents.text_file import decoded, document
 from regard.errors import UserError
 
 _ENTRY = re.compile(
@@ -22,9 +22,9 @@ _SPELT = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r"
 
 def read(content: bytes, name: str, languages: Languages) -> Document:
     """Read a file."""
-    text, mark, encoding = decoded(content, name)
-    if text.startswith("bplist"):
+    if content.startswith(b"bplist"):
         raise UserError(f"{name}: is in Apple's binary form; convert it with `plutil -convert xml1` or take the source")
+    text, mark, encoding = decoded(content, name)
     kept: Counter[str] = Counter()
     return document(name, _pieces(text, kept), mark, encoding, kept)
 

@@ -13,8 +13,8 @@ import yaml
 
 from regard.documents.document import Document, Languages
 from regard.documents.resources.message import Spelling, message
-from regard.documents.resources.text_file import decoded, document
 from regard.documents.segment import Item, Piece, Segment, divided
+from regard.documents.text_file import decoded, document
 from regard.errors import UserError
 
 LARGEST = 16 << 20  # characters

@@ -37,7 +37,7 @@ from regard.serve.api.described import (
     record,
     string,
 )
-from regard.serve.api.documents import Sent
+from regard.serve.api.documents import REPORT, Sent
 from regard.serve.api.fields import Fields, Supported, Upload, fields
 from regard.serve.jobs import DocumentJob, Status
 from regard.serve.limits.admission import Lease
@@ -68,6 +68,7 @@ STATUS = record(
         "seconds_remaining": {"type": "integer", "minimum": 0},
         "billed_characters": {"type": "integer", "minimum": 0},
         "error_message": string(),
+        "report": REPORT,
     },
     ("document_id", "status", "progress"),
 )
@@ -134,7 +135,7 @@ async def status(state: AppState, request: Request) -> Response:
     if job.status is Status.TRANSLATING:
         said["seconds_remaining"] = job.seconds_remaining
     if job.status in (Status.DONE, Status.DOWNLOADED):
-        said["billed_characters"] = job.characters
+        said |= {"billed_characters": job.characters, "report": job.report}
     if job.error is not None:
         said["error_message"] = job.error
     return JSONResponse(said)
@@ -174,10 +175,10 @@ async def _perform(state: AppState, job: DocumentJob, document: Sent, lease: Lea
             job.progress = share
 
         with state.charged(job.holder, read.characters, over_quota()):
-            content = await state.run_document(
+            done = await state.run_document(
                 lease, lambda cancellation: documents.translate(state, read, cancellation, progress)
             )
-            job.token = state.downloads.put(read.name, content)
+            job.token, job.report = state.downloads.put(read.name, done.content), done.report.figures
         job.progress = 1.0
         state.jobs.end(job, Status.DONE)
     except Refused as refused:

@@ -6,16 +6,26 @@ from pathlib import PurePath
 
 from regard.documents.formats import beside
 from regard.documents.package import unpacked_bytes
-from regard.documents.translate import Opened, known, open_document
+from regard.documents.translate import Opened, Result, known, open_document
 from regard.errors import UserError
 from regard.serve.api import ask
 from regard.serve.api.ask import Asked
+from regard.serve.api.described import Schema, record
 from regard.serve.api.fields import Upload
 from regard.serve.batching.cancellation import CancellationToken
 from regard.serve.downloads import safe_name
 from regard.serve.refused import Refused
 from regard.serve.state import AppState
 
+COUNT: Schema = {"type": "integer", "minimum": 0}
+COUNTS: Schema = {"type": "object", "additionalProperties": COUNT}
+REPORT = record(
+    {
+        **dict.fromkeys(("texts", "translated", "unsure", "doubtful"), COUNT),
+        "kept": COUNTS,
+        "other_languages": COUNTS,
+    }
+)
 NAMING = (".tmx",)  # formats that have texts in several languages, of which the source is translated
 
 
@@ -77,14 +87,14 @@ def read(state: AppState, document: Sent, cancellation: CancellationToken) -> Re
 
 def translate(
     state: AppState, document: Read, cancellation: CancellationToken, progress: Callable[[float], None] | None = None
-) -> bytes:
+) -> Result:
     """Translate a document that was read."""
     route = ask.route(state, document.source, document.target, document.formality)
     opened = document.opened
     translations = state.service.translate_segments(route, opened.segments, cancellation, progress=progress)
     try:
         with state.service.processor(cancellation):
-            return opened.document.rebuilt(translations)
+            return opened.rebuilt(translations)
     except UserError as error:
         raise _invalid(error) from None
 

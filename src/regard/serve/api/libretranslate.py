@@ -7,7 +7,7 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from regard.documents.translate import READERS
+from regard.documents.translate import READERS, Result
 from regard.serve.api import ask, documents
 from regard.serve.api.ask import Asked
 from regard.serve.api.described import (
@@ -23,7 +23,7 @@ from regard.serve.api.described import (
     string,
     text,
 )
-from regard.serve.api.documents import Read
+from regard.serve.api.documents import REPORT, Read
 from regard.serve.api.fields import Fields, Supported, Upload, fields
 from regard.serve.api.languages import served
 from regard.serve.batching.cancellation import CancellationToken
@@ -86,7 +86,7 @@ def operations(state: AppState) -> list[Operation]:
     spelling = {"description": "Fields may also stand in the query string. Languages are matched in any case."}
     endings = {"description": f"A file that ends with {', '.join(READERS)}."}
     named = {"parameters": [parameter("filename", string(), place="path", required=True)]}
-    link = record({"translatedFileUrl": string(format="uri")})
+    link = record({"translatedFileUrl": string(format="uri"), "report": REPORT})
     candidates = array(DETECTED, minItems=1)
     return [
         Operation(
@@ -177,13 +177,14 @@ async def translate_file(state: AppState, request: Request) -> Response:
 
     read = await state.run(request, reading, seconds, document=True)
 
-    def translating(cancellation: CancellationToken) -> bytes:
+    def translating(cancellation: CancellationToken) -> Result:
         return documents.translate(state, read, cancellation)
 
     with charged(state, holder, read.characters):
         translated = await state.run(request, translating, seconds, document=True)
-    token = state.downloads.put(read.name, translated)
-    return JSONResponse({"translatedFileUrl": str(request.url_for(DOWNLOAD, filename=token))})
+    token = state.downloads.put(read.name, translated.content)
+    address = str(request.url_for(DOWNLOAD, filename=token))
+    return JSONResponse({"translatedFileUrl": address, "report": translated.report.figures})
 
 
 async def download_file(state: AppState, request: Request) -> Response:

@@ -5,8 +5,8 @@ import { askDocument, Trouble, troubleOf, withDocumentKey } from "./server.js";
 import { say } from "./strings.js";
 import { told } from "./trouble.js";
 
-// `chosen` are the languages; `endings` those of files that can be translated.
-export function files(chosen, endings, target) {
+// `menus` has the languages; `endings` are those of files that can be translated.
+export function files(menus, endings) {
   const [list, choose, input] = ["files", "choose", "file"].map((id) => document.getElementById(id));
   const drop = document.querySelector(".drop");
   let last = Promise.resolve();
@@ -16,9 +16,9 @@ export function files(chosen, endings, target) {
       const row = rowOf(file.name);
       list.append(row.element);
       list.hidden = false;
-      const languages = { ...chosen };
+      const languages = { ...menus.chosen };
       if (endings.some((ending) => file.name.toLowerCase().endsWith(ending)))
-        last = last.then(() => translate(file, languages, row));
+        last = last.then(() => translate(file, languages, row, menus.called));
       else row.fail(say().unread(endings.join(" ")));
     }
   };
@@ -34,7 +34,7 @@ export function files(chosen, endings, target) {
   document.addEventListener("dragover", (event) => {
     if (!holdsFiles(event)) return;
     event.preventDefault();
-    drop.textContent = say().drop(target());
+    drop.textContent = say().drop(menus.called(menus.chosen.target));
     dropping(true);
   });
   document.addEventListener("dragleave", (event) => event.relatedTarget ?? dropping(false));
@@ -61,10 +61,11 @@ function rowOf(name) {
       if (share === null) bar.removeAttribute("value");
       else bar.value = share;
     },
-    done(address, name) {
+    done(address, name, said) {
       const link = html("a", { href: address, download: name }, say().download);
       const focused = element.contains(document.activeElement);
-      element.replaceChildren(element.firstChild, link);
+      state.textContent = said;
+      element.replaceChildren(element.firstChild, link, ...(said ? [state] : []));
       if (focused) link.focus();
     },
     fail(said) {
@@ -76,7 +77,7 @@ function rowOf(name) {
   };
 }
 
-async function translate(file, languages, row) {
+async function translate(file, languages, row, called) {
   if (row.over.aborted) return;
   let job = null;
   const leave = () => job && askDocument(job, "/cancel", { keepalive: true }).catch(() => null);
@@ -86,9 +87,9 @@ async function translate(file, languages, row) {
     job = await send(file, languages, row);
     if (row.over.aborted) return leave();
     row.tell(say().translating, null);
-    const { content, name } = await translated(job, row);
+    const { content, name, report } = await translated(job, row);
     job = null;
-    row.done(URL.createObjectURL(content), name);
+    row.done(URL.createObjectURL(content), name, left(report, called));
   } catch (error) {
     job = null;
     if (error.kind === undefined && error.name !== "AbortError") throw error; // a mistake of ours
@@ -120,17 +121,26 @@ function send(file, { source, target }, row) {
   });
 }
 
-// The translated file and its name. The server answers when the job has ended, or after a second.
+// What is said of a file of which all, or a part, was left in the language that it is in.
+function left({ translated, other_languages: others }, called) {
+  const names = Object.keys(others).map(called).join(", ");
+  return names && (translated ? say().partLeft(names) : say().left(names));
+}
+
+// The server answers when the job has ended, or after a second.
+const progressOf = async (job, row) => (await askDocument(job, "", { signal: row.over })).json();
+
+// The translated file, its name, and figures of the translation.
 async function translated(job, row) {
-  for (;;) {
-    const { status, progress, error_message: sentence } = await (await askDocument(job, "", { signal: row.over })).json();
-    if (status === "error") throw troubleOfJob(sentence);
-    if (status === "done") break;
-    row.tell(say().translating, progress || null);
+  let now = await progressOf(job, row);
+  while (now.status !== "done") {
+    if (now.status === "error") throw troubleOfJob(now.error_message);
+    row.tell(say().translating, now.progress || null);
+    now = await progressOf(job, row);
   }
   const answer = await askDocument(job, "/result", { signal: row.over });
   const [, name] = answer.headers.get("Content-Disposition").split("''");
-  return { content: await answer.blob(), name: decodeURIComponent(name) };
+  return { content: await answer.blob(), name: decodeURIComponent(name), report: now.report };
 }
 
 function troubleOfJob(sentence) {

@@ -206,7 +206,7 @@ async function begin() {
     program: () => program({ q: given.field.value, ...fields(given.field.value) }),
   });
   find("key").hidden = !settings.keyRequired || hasKey();
-  files(menus.chosen, settings.supportedFilesFormat, () => menus.called(menus.chosen.target));
+  files(menus, settings.supportedFilesFormat);
   sayAll();
   translate();
 }

@@ -1,4 +1,4 @@
-"""Encodings of resource files that are text."""
+"""Encodings of files that are text throughout."""
 
 import codecs
 from collections import Counter
