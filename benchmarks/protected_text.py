@@ -10,8 +10,8 @@ BLEU of the same sentences before the spans were put in (what the spans replaced
 
 The lists and templates below were fixed before the first run on them; `--set develop` has other ones, other sentences
 and another seed, and was used while the code was written. The names of `test` were read three times (95.7, 97.7 and
-100 %), with changes to the rule between; `--set names` has other names in other sentences, read once (98.7 %) before the
-rule was changed again. Nobody chose the names of `--set drawn`: they were drawn from Faker 40.40 (first names and
+100 %), with changes to the rule between; `--set names` has other names in other sentences, read once (98.7 %) before
+the rule was changed again. Nobody chose the names of `--set drawn`: they were drawn from Faker 40.40 (first names and
 surnames of 22 locales with Latin letters, seed 24), without those that Tatoeba's English has in any case. They were
 read after the last change to the rule, and once more when names got stand-ins at once (99.3 % both times).
 
