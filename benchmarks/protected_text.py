@@ -13,7 +13,8 @@ and another seed, and was used while the code was written. The names of `test` w
 100 %), with changes to the rule between; `--set names` has other names in other sentences, read once (98.7 %) before
 the rule was changed again. Nobody chose the names of `--set drawn`: they were drawn from Faker 40.40 (first names and
 surnames of 22 locales with Latin letters, seed 24), without those that Tatoeba's English has in any case. They were
-read after the last change to the rule, and once more when names got stand-ins at once (99.3 % both times).
+read after the last change to the rule, and once more when names got stand-ins at once (99.3 % both times, 2 of 300
+lost). That is few sentences: of 3,000 development sentences with 557 names drawn alike, 98.6 % kept theirs.
 
 The sentences of `test` come first in the order of experiments/tatoeba_en_de.py: the bundled model was not trained on
 the first 3,000 of these.
