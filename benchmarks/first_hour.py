@@ -33,6 +33,7 @@ TEST = 500
 SEED = 1
 ROWS = (("kor-eng.tsv.gz", "ko", 500), ("kor-eng.tsv.gz", "ko", 5000),
         ("fra-eng.tsv.gz", "fr", 500), ("fra-eng.tsv.gz", "fr", 5000), ("fra-eng.tsv.gz", "fr", 50_000))  # fmt: skip
+CHOICES = ("model", "vocabulary", "dropout", "steps")
 # As `python -m regard`, but what the program takes for the time is the processor time of its process.
 PROCESSOR_TIME = "import time; time.perf_counter = time.process_time; from regard.cli.main import main; main()"
 
@@ -95,7 +96,7 @@ def by_hand(clock: Clock, code: str, minutes: float) -> dict[str, Any]:
     while clock.regard("prepare", *files, "--vocabulary", str(vocabulary), fails=True).returncode:
         vocabulary //= 2
         assert vocabulary >= 300, "no vocabulary fits"
-    left = minutes - (clock.seconds() - started) / 60
+    left = max(0.05, minutes - (clock.seconds() - started) / 60)
     limits = ("--set", f"train.max_minutes={left:.3f}", "--set", "train.final=mean")
     clock.regard("train", "--preset", "tiny", "--data", "data", "--out", "old", *limits)
     return {"minutes": (clock.seconds() - started) / 60, "vocabulary": vocabulary}
@@ -140,13 +141,14 @@ def measure_table(given: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def show_table(rows: Sequence[dict[str, Any]]) -> None:
-    print("| pairs | minutes | one command: BLEU / chrF | by hand: BLEU / chrF | model |")
+    print("| pairs | minutes | one command: BLEU / chrF | by hand: BLEU / chrF | what it chose |")
     print("|---|---|---|---|---|")
     for row in rows:
         new, old = row["one command"], row["by hand"]
+        chosen = "; ".join(new["chosen"][key].split(":")[0] for key in CHOICES if key in new["chosen"])
         print(
             f"| {row['to']} {row['pairs']:,} | {new['minutes']:.1f} | {new['bleu']:.1f} / {new['chrf']:.1f} "
-            f"| {old['bleu']:.1f} / {old['chrf']:.1f} | {new['chosen']['model'].split(':')[0]} |"
+            f"| {old['bleu']:.1f} / {old['chrf']:.1f} | {chosen} |"
         )
 
 

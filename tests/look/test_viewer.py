@@ -248,12 +248,18 @@ def test_a_walk_through_one_sentence(open_page: Open, seen: Look) -> None:
 
 
 def test_a_tag_is_explained(open_page: Open, seen: Look) -> None:
-    assert open_page(seen.to_json()).locator(".note.tag").count() == 0
     told = json.loads(seen.to_json())
+    for side in ("source", "target"):
+        tokens = told["sentences"][0][side]["tokens"]
+        tokens[:] = ["▁a" if token.startswith("<0x") else token for token in tokens]
+    assert open_page(json.dumps(told)).locator(".note.tag").count() == 0
     told["sentences"][0]["source"]["tokens"][0] = told["sentences"][0]["source"]["words"][0] = "<2de>"
     shown = open_page(json.dumps(told))
     assert "“→ de” is a token before the text" in (shown.text_content(".note.tag") or "")
     assert "<2de>" not in shown.locator("#regard-look").inner_text()
+    told["sentences"][0]["source"]["tokens"][1] = "<0xEC>"
+    shown = open_page(json.dumps(told))
+    assert "“<0xEC>” is a byte" in (shown.text_content(".note.tag") or "")
 
 
 def test_the_tree_is_as_high_as_the_beam_is_wide(open_page: Open, translator: Translator) -> None:

@@ -118,6 +118,7 @@ def test_the_command(pairs: tuple[Path, Path], tmp_path: Path, capfd: pytest.Cap
         (["--train", "a.en"], "say where the run is kept"),
         (["--train", "a.en", "--out", "x", "--time", "soon"], "'soon' is not a time"),
         (["--train", "none.en", "none.ko", "--out", "x"], "none.en: no such file"),
+        (["--train", "none.en", "none.ko", "--out", "x", "--set", "train.lr=1"], "did you mean 'train.peak_rate'"),
     ],
 )
 def test_mistakes(arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

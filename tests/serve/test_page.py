@@ -191,8 +191,8 @@ def test_languages(open_page: Open, folders: dict[str, str]) -> None:
     again = open_page("?source=xx&target=fr")
     assert (again.input_value("#source"), again.input_value("#target")) == ("auto", "fr")
     again.select_option("#target", "de")
-    again.fill("#text", GERMAN)
-    expect(again.locator("#remark")).to_have_text("This is German already.")
+    write(again, GERMAN, german)
+    expect(again.locator("#remark")).to_have_text("This is German, so it was translated into English.")
 
 
 @pytest.mark.parametrize(
@@ -243,16 +243,61 @@ def test_a_text_in_another_language(
     expect(shown.locator("#translation")).to_have_value(translator.translate(both, anyway))
 
 
-def test_a_text_in_the_target_language(open_page: Open, translator: Translator) -> None:
-    shown = open_page()
-    write(shown, GERMAN, GERMAN)
-    expect(shown.locator("#remark")).to_have_text("This is German already.")
-    shown.click("#force")
-    expect(shown.locator("#translation")).to_have_value(translator.translate(GERMAN, Options(force=True)))
-    shown.select_option("#source", "auto")
-    expect(shown.locator("#translation")).to_have_value(GERMAN)
-    expect(shown.locator("#remark")).to_have_text("This is German already.")
-    expect(shown.locator("#force")).to_be_hidden()
+def test_a_text_in_the_target_language_without_a_way_back(
+    open_page: Open, folders: dict[str, str], translator: Translator
+) -> None:
+    with running(folders["en-de"]) as server:
+        shown = open_page(server=server)
+        write(shown, GERMAN, GERMAN)
+        expect(shown.locator("#remark")).to_have_text("This is German already.")
+        shown.click("#force")
+        expect(shown.locator("#translation")).to_have_value(translator.translate(GERMAN, Options(force=True)))
+        shown.select_option("#source", "auto")
+        expect(shown.locator("#translation")).to_have_value(GERMAN)
+        expect(shown.locator("#remark")).to_have_text("This is German already.")
+        expect(shown.locator("#force")).to_be_hidden()
+
+
+@pytest.mark.parametrize(
+    ("locale", "source", "remark"),
+    [
+        ("en", "auto", "This is German, so it was translated into English."),
+        ("en", "en", "This is German, so it was translated into English."),
+        ("ko-KR", "auto", "독일어로 된 글이라 영어로 번역했습니다."),
+    ],
+)
+def test_a_text_in_the_target_language(
+    open_page: Open, folders: dict[str, str], translator: Translator, locale: str, source: str, remark: str
+) -> None:
+    """It is translated the other way, which is said, until another text is typed."""
+    shown = open_page(f"?source={source}&target=de", locale=locale)
+    back = load(folders["de-en"]).translate(GERMAN)
+    write(shown, GERMAN, back)
+    expect(shown.locator("#remark")).to_contain_text(remark)
+    assert remark in (shown.text_content("#said") or "")
+    expect(shown.locator("#target")).to_have_value("en")
+    assert shown.input_value("#source") == ("auto" if source == "auto" else "de")
+    expect(shown.locator(".others li").first).to_be_visible()
+    shown.click("#tab-program")
+    assert '"target":"en"' in (shown.text_content("pre") or "")
+    write(shown, TEXT, translator.translate(TEXT))
+    expect(shown.locator("#target")).to_have_value("de")
+    assert shown.input_value("#source") == source
+    expect(shown.locator("#remark")).not_to_contain_text(remark)
+    write(shown, GERMAN, back)
+    shown.click("#swap")
+    assert (shown.input_value("#source"), shown.input_value("#target")) == ("en", "de")
+    assert shown.input_value("#text") == back
+
+
+@pytest.mark.parametrize(
+    ("locale", "target"), [("en-GB", "de"), ("de-AT", "de"), ("fr-CA", "fr"), ("ko-KR", "de"), ("ar", "de")]
+)
+def test_the_first_visit_is_in_the_visitors_language(open_page: Open, locale: str, target: str) -> None:
+    shown = open_page("", locale=locale)
+    assert (shown.input_value("#source"), shown.input_value("#target")) == ("auto", target)
+    asked = open_page("?target=en", locale=locale)
+    assert asked.input_value("#target") == "en", "the address comes first"
 
 
 def test_copy(open_page: Open, translator: Translator) -> None:
@@ -335,7 +380,7 @@ def test_what_is_shown_of_the_text_before_is_marked(
             shown.click("#tab-inside")
             expect(shown.locator("#panel.stale .thumbnail").first).to_be_visible()
             label = shown.evaluate("getComputedStyle(document.getElementById('panel'), '::before').content")
-            assert "Of the text before" in shown.evaluate("document.getElementById('panel').dataset.stale")
+            assert "From the previous text" in shown.evaluate("document.getElementById('panel').dataset.stale")
             assert label != "none"
             gate.gate.set()
             expect(shown.locator("#translation")).to_have_value(translator.translate(LINES[4]))
@@ -358,7 +403,7 @@ def test_another_word(open_page: Open, translator: Translator) -> None:
     assert items.locator("bdi").all_text_contents() == [one.word for one in wanted] != []
     items.last.click()
     expect(shown.locator("#translation")).to_have_value(wanted[-1].text)
-    expect(shown.locator("#remark")).to_have_text("With a word that you chose.")
+    expect(shown.locator("#remark")).to_have_text("With a word you chose.")
     shown.click("#undo")
     expect(shown.locator("#translation")).to_have_value(best)
     expect(shown.locator("#undo")).to_be_hidden()
@@ -411,11 +456,11 @@ def test_a_correction_takes_effect(
         shown.click("#correct")
         shown.fill("#translation", better)
         shown.click("#save")
-        expect(shown.locator("#remark")).to_have_text("Saved: this text is answered so from now on.")
+        expect(shown.locator("#remark")).to_have_text("Saved. From now on this text is translated like this.")
         assert server.post("/translate", {"q": TEXT, "source": "en", "target": "de"}).json["translatedText"] == better
         again = open_page(server=server)
         write(again, TEXT, better)
-        expect(again.locator("#remark")).to_have_text("As it was corrected.")
+        expect(again.locator("#remark")).to_have_text("This is a saved correction.")
     shown = open_page()
     write(shown, TEXT, best)
     expect(shown.locator("#correct")).to_be_hidden()
@@ -467,7 +512,7 @@ def test_files(open_page: Open, served: Running, folders: dict[str, str]) -> Non
     translated = f"{translate(LINES[8])}\n\n{translate(f'{LINES[9]} 🙂')}\n"
     assert Path(download.value.path()).read_text(encoding="utf-8") == translated
     drop(shown, "photo.png", "…")
-    expect(shown.locator("#files .bad")).to_contain_text("can't be translated; give one of .htm .html")
+    expect(shown.locator("#files .bad")).to_contain_text("can't be translated. These can: .htm .html")
     assert set(served.state.downloads._files) <= others, "the page has its own"
 
 
@@ -624,8 +669,8 @@ def test_the_server_is_gone(open_page: Open, translator: Translator) -> None:
     write(shown, TEXT, translator.translate(TEXT))
     shown.context.set_offline(True)
     shown.fill("#text", LINES[12])
-    expect(shown.locator("#trouble")).to_contain_text("The server does not answer. It is tried again in 2 s.")
-    expect(shown.locator("#trouble")).to_contain_text("It is tried again in 4 s.")  # longer each time
+    expect(shown.locator("#trouble")).to_contain_text("The server does not answer. Trying again in 2 s.")
+    expect(shown.locator("#trouble")).to_contain_text("Trying again in 4 s.")  # longer each time
     shown.context.set_offline(False)
     shown.click("#trouble button")
     expect(shown.locator("#translation")).to_have_value(translator.translate(LINES[12]))
@@ -640,7 +685,7 @@ def test_the_server_is_busy(open_page: Open, folders: dict[str, str], translator
         other = pool.submit(server.post, "/translate", {"q": LINES[0], "source": "en", "target": "de"})
         until(lambda: gate.entered == 1)
         shown.fill("#text", TEXT)
-        expect(shown.locator("#trouble")).to_contain_text("The server is busy. It is tried again in 1 s.")
+        expect(shown.locator("#trouble")).to_contain_text("The server is busy. Trying again in 1 s.")
         gate.gate.set()
         expect(shown.locator("#translation")).to_have_value(translator.translate(TEXT))
         assert other.result().status == 200
@@ -653,10 +698,10 @@ def test_a_key_and_its_rate(open_page: Open, folders: dict[str, str], translator
         shown = open_page(server=server)
         expect(shown.locator("#key")).to_be_visible()
         shown.fill("#text", TEXT)
-        expect(shown.locator("#trouble")).to_have_text("This server wants a valid key.")
+        expect(shown.locator("#trouble")).to_have_text("This server needs a valid key.")
         shown.fill("#secret", "wrong")
         shown.press("#secret", "Enter")
-        expect(shown.locator("#trouble")).to_have_text("This server wants a valid key.")
+        expect(shown.locator("#trouble")).to_have_text("This server needs a valid key.")
         shown.fill("#secret", key)
         shown.click("#key button")
         expect(shown.locator("#translation")).to_have_value(translator.translate(TEXT))
@@ -664,7 +709,7 @@ def test_a_key_and_its_rate(open_page: Open, folders: dict[str, str], translator
         assert shown.evaluate("[sessionStorage.length, localStorage.length]") == [1, 0]
         expect(shown.locator("#panel .trouble")).to_contain_text("Too many requests in a short time.")
         shown.fill("#text", GERMAN)
-        expect(shown.locator("#trouble")).to_contain_text(re.compile("Too many .* It is tried again in [0-9]+ s."))
+        expect(shown.locator("#trouble")).to_contain_text(re.compile("Too many .* Trying again in [0-9]+ s."))
         shown.click("#tab-program")
         assert "YOUR KEY" in (shown.text_content("pre") or "") and key not in shown.content()
 

@@ -148,6 +148,7 @@ def plan(amount: Amount, seconds: float, fitting: Fitting, changes: Settings) ->
     if asked.get("bleu") is False:
         train["best"] = "loss"
     limit = "the time allows" if budget < passes * tokens else f"more than {passes:.0f} passes would only overfit"
+    limit = "fewer would teach nothing; the time may end it before" if steps == LEAST_STEPS else limit
     reasons = {
         "model": fitting.reason,
         "dropout": dropout_reason,

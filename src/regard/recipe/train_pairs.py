@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from regard.api import train as run_training
-from regard.config.checked import check
+from regard.config.checked import check, keys, similar
 from regard.config.data import CorpusConfig, PrepareConfig
 from regard.config.presets import preset as named
 from regard.config.run import Config
@@ -92,6 +92,7 @@ def begin(
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise UserError("--train is for one process; for several, use `regard prepare` and then `regard train --data`")
     wanted = parsed(time) if isinstance(time, str) else time
+    _check_keys(changes)
     config = _prepare_config(corpora, texts, changes)
     with run_writer(out):
         check_run(out)
@@ -108,6 +109,14 @@ def carry_out(begun: Begun, observer: Observer | None = None) -> Outcome:
     if observer is not None:
         observer.phase("translating the test pairs")
     return measure(model, begun.out, begun.data, begun.plan)
+
+
+def _check_keys(changes: Settings) -> None:
+    """Reject settings that do not exist, before anything is read."""
+    known = keys(Config)
+    for name in (f"{section}.{key}" for section, values in changes.items() for key in values):
+        if name not in known:
+            raise UserError(f"unknown key {name!r}{similar(name, known)}")
 
 
 def _corpora(given: Sequence[CorpusConfig | Path | str]) -> list[CorpusConfig]:

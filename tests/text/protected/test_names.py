@@ -53,6 +53,16 @@ def names(text: str, language: str | None = "en") -> list[str]:
         ("Mark's drunk.", ["Mark"]),
         ("José burps.", ["José"]),
         ("McAllister young.", ["McAllister"]),
+        ("Éric lives here.", ["Éric"]),
+        ("Remus waited.", ["Remus"]),
+        # One that may be a plural, or a thing, if the sentence speaks of a person.
+        ("Giraffes misses his wife.", ["Giraffes"]),
+        ("Giraffes and I saw it.", ["Giraffes"]),
+        ("Hope was tired.", ["Hope"]),
+        ("Hope is in his room.", ["Hope"]),
+        # Inside a sentence a capital letter is enough, even if the word is known without one.
+        ("I asked Baker.", ["Baker"]),
+        ("Is Agnieszka Canadian?", ["Agnieszka"]),
     ],
 )
 def test_unknown_names_are_found(text: str, found: list[str]) -> None:
@@ -80,6 +90,11 @@ def test_unknown_names_are_found(text: str, found: list[str]) -> None:
         "THE OLD DOOR",
         "The Old Door And The Book",
         "I don't, I'm, I've.",
+        "I saw the Door.",
+        "I saw Door 7.",
+        "Giraffes saw it.",
+        "Hope is red.",
+        "Science his mother.",
         "나는 서울에 산다.",
         "",
     ],

@@ -69,6 +69,10 @@ def test_a_line_of_spans_alone_is_not_searched(en_de: Translator, monkeypatch: p
     assert sum(asked) == 0
     en_de.translate("Where is the station?")
     assert sum(asked) == 1, "an ordinary sentence costs one search"
+    en_de.translate("Please ask Wojciech about it.")  # which chooses the stand-ins
+    asked.clear()
+    assert "Agnieszka" in en_de.translate("Please ask Agnieszka about it.")
+    assert sum(asked) == 1, "and so does one with a name"
 
 
 def test_numbers_are_localised_when_asked(en_de: Translator) -> None:

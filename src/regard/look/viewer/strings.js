@@ -47,7 +47,7 @@ const ENGLISH = {
   greedyNote: "The most probable token at each step, without looking ahead.",
   same: "the same as the best",
   differs: "another translation",
-  nextNote: "What the model held most probable at this place, given the source and all before it.",
+  nextNote: "The most probable tokens at this place, given the source and everything written before it.",
   step: (step, steps) => `Token ${step} of ${steps}`,
   stepLabel: "Which token of the translation",
   written: "written",
@@ -68,6 +68,7 @@ const ENGLISH = {
   walkCount: (step, steps) => `${step} of ${steps}`,
   layer: (layer) => `Layer ${layer}`,
   tagNote: (tag) => `“${tag}” is a token before the text: it tells the model into which language to translate.`,
+  byteNote: (token) => `“${token}” is a byte: a character that the vocabulary lacks is written in bytes.`,
   walk: {
     tokens: {
       title: "The text becomes tokens",
@@ -181,6 +182,7 @@ const KOREAN = {
   walkCount: (step, steps) => `${step} / ${steps}`,
   layer: (layer) => `층 ${layer}`,
   tagNote: (tag) => `“${tag}”는 글 앞에 붙는 토큰으로, 어느 언어로 번역할지 모델에 알려 줍니다.`,
+  byteNote: (token) => `“${token}”는 바이트입니다. 어휘에 없는 글자는 바이트로 나누어 나타냅니다.`,
   walk: {
     tokens: {
       title: "글을 토큰으로 나눕니다",

@@ -61,7 +61,7 @@ export function mount(element, look, { lang = navigator.language, template, word
   const choose = (number) => {
     state.sentence = number;
     const sentence = look.sentences[number];
-    head.replaceChildren(words ? wordLines(sentence, look.languages, say) : "", tagNote(sentence, say));
+    head.replaceChildren(words ? wordLines(sentence, look.languages, say) : "", tokenNotes(sentence, say));
     show();
   };
   element.replaceChildren(
@@ -95,8 +95,14 @@ export function mount(element, look, { lang = navigator.language, template, word
   };
 }
 
-function tagNote({ source }, say) {
-  return isTag(source.tokens[0]) ? html("p", { class: "note tag" }, say.tagNote(shownToken(source.tokens[0], say))) : "";
+// What the tokens mean that are no text: the language asked for, and bytes.
+function tokenNotes({ source, target }, say) {
+  const byte = [...source.tokens, ...target.tokens].find((token) => /^<0x..>$/.test(token));
+  const said = [
+    ...(isTag(source.tokens[0]) ? [say.tagNote(shownToken(source.tokens[0], say))] : []),
+    ...(byte ? [say.byteNote(byte)] : []),
+  ];
+  return said.length ? html("p", { class: "note tag" }, said.join(" ")) : "";
 }
 
 function menu(sentences, choose, say) {

@@ -3,14 +3,18 @@
 import { ask } from "./server.js";
 
 const REST = 5000; // milliseconds
+export const SURE = 50; // of 100: how sure a detected language is
 
 // `asked` are the languages that were chosen and `force`, if it is; `found` is what /translate answered.
-export function answerOf(q, { target, ...asked }, found) {
+export function answerOf(q, languages, found) {
+  const { target, ...asked } = languages;
   const over = new AbortController(); // aborted when the text has changed
   const { translatedText, detectedLanguage, memory, confidence, warnings, untranslatedLanguage } = found;
   // A text that was left as it is may be in a language that is not served: then it is asked about as it was before.
   const source = (!untranslatedLanguage && detectedLanguage?.language) || asked.source;
   const again = { q, ...asked, source, target };
+  const left = source === target || Boolean(untranslatedLanguage && translatedText.trim() === q.trim());
+  const sure = (detectedLanguage?.confidence ?? 100) >= SURE;
   const known = {};
   let rest = 0; // until then no alignment is asked for: the last time it failed
   const once = (path) => {
@@ -23,7 +27,10 @@ export function answerOf(q, { target, ...asked }, found) {
   return {
     ...again,
     foreign: untranslatedLanguage ?? null, // the language of the text, or of a part of it, that was left as it is
-    left: source === target || Boolean(untranslatedLanguage && translatedText.trim() === q.trim()), // all of it
+    left, // all of it
+    already: left && sure && (untranslatedLanguage ?? source) === target, // it is in the target language
+    turned: false, // whether it was translated the other way for that
+    asked: languages,
     detected: detectedLanguage ?? null,
     text: translatedText,
     corrected: memory?.percent === 100, // the memory had it

@@ -44,14 +44,13 @@ function translate(again = false) {
     if (isLong()) return trouble.show(new Trouble("long", { limit: settings.charLimit }));
     return show(null);
   }
-  const asked = fields(q);
   find("answer").ariaBusy = true;
   request.run(
-    (signal) => ask("/translate", { q, ...asked }, signal),
+    (signal) => askEitherWay(q, signal),
     (found) => {
       find("answer").ariaBusy = false;
       trouble.clear();
-      show(answerOf(q, asked, found));
+      show(found);
     },
     (error) => {
       find("answer").ariaBusy = false;
@@ -60,9 +59,19 @@ function translate(again = false) {
   );
 }
 
+// The answer to a text: as it is asked for or, if the text is in the target language already, the other way.
+async function askEitherWay(q, signal) {
+  const asked = fields(q, menus.wanted());
+  const first = answerOf(q, asked, await ask("/translate", { q, ...asked }, signal));
+  const back = first.already && !asked.force ? menus.turned(asked) : null;
+  if (!back) return first;
+  const found = await ask("/translate", { q, ...back }, signal);
+  return { ...answerOf(q, back, found), turned: true };
+}
+
 // The languages of a request and, if it was asked for, that a text in another language is translated, too.
-function fields(q) {
-  return forced === q ? { ...menus.chosen, force: true } : { ...menus.chosen };
+function fields(q, languages = menus.chosen) {
+  return forced === q ? { ...languages, force: true } : { ...languages };
 }
 
 function show(found) {
@@ -73,9 +82,10 @@ function show(found) {
   shown.field.lang = answer?.target ?? "";
   find("copy").hidden = !answer;
   closeWords();
-  menus.detect(answer?.detected ?? null);
+  menus.answered(answer?.asked ?? menus.wanted(), answer?.detected ?? null);
+  if (!answer) greet(!given.field.value);
   remark();
-  find("said").textContent = answer ? (foreign() ?? say().translated(menus.called(answer.target), answer.text)) : "";
+  find("said").textContent = answer ? (foreign() ?? said(answer.text)) : "";
   clearTimeout(settling);
   settling = setTimeout(settle, answer ? SETTLED : 0);
 }
@@ -92,11 +102,21 @@ async function underline() {
   if (own === answer && shown.field.readOnly) shown.underline(weak);
 }
 
+function said(text) {
+  return [turned(), say().translated(menus.called(answer.target), text)].filter(Boolean).join(" ");
+}
+
 // What is said of an answer of which all, or a part, was left in the language that it is in.
 function foreign() {
   const { left, foreign, target } = answer ?? {};
   if (!left) return foreign && say().partLeft(menus.called(foreign));
   return !foreign || foreign === target ? say().already(menus.called(target)) : say().left(menus.called(foreign));
+}
+
+// What is said of a text that was in the target language, and so was translated the other way.
+function turned() {
+  const { turned, source, target } = answer;
+  return turned ? say().turned(menus.called(source), menus.called(target)) : "";
 }
 
 function force() {
@@ -110,7 +130,7 @@ function remark() {
   const doubt = answer?.warnings.map((name) => say().warnings[name]).find(Boolean);
   const unsure = answer?.confidence !== null && answer?.confidence < UNSURE ? say().unsure : "";
   const said = chosen ? say().chosen : answer?.corrected ? say().corrected : (foreign() ?? doubt ?? unsure);
-  find("remark").textContent = answer ? said : "";
+  find("remark").textContent = answer ? [turned(), said].filter(Boolean).join(" ") : "";
   find("force").hidden = !answer?.foreign;
   canCorrect(Boolean(settings.suggestions && answer && !answer.left));
   find("undo").hidden = !chosen;
@@ -120,7 +140,7 @@ function remark() {
 function choose(text) {
   answer.chosen = text;
   shown.set(text ?? answer.text);
-  find("said").textContent = say().translated(menus.called(answer.target), text ?? answer.text);
+  find("said").textContent = said(text ?? answer.text);
   remark();
   underline();
 }

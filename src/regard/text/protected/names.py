@@ -30,13 +30,15 @@ _TRANSLATED = frozenset(
     alps athens beijing belgrade brussels bucharest cairo copenhagen cologne florence geneva havana jerusalem lisbon
     milan moscow munich naples nuremberg prague rome seoul tokyo venice vienna warsaw zurich african american arab
     arabic asian australian austrian bavarian belgian brazilian british briton bulgarian canadian catalan catholic
-    celtic chinese christian croatian cuban dane danish dutch egyptian english englishman estonian european finn
+    celtic chinese christian croatian cuban dane danish dutch egyptian english englishman estonian european
     finnish french frenchman german greek hebrew hindu hungarian icelandic indian indonesian iranian iraqi irish
     islam islamic israeli italian japanese jew jewish jews korean latin latvian lithuanian malay mexican mongolian
     muslim norwegian persian pole polish portuguese protestant roman romanian romans russian scot scottish serbian
     slovak slovenian spaniard spanish swede swedish swiss thai tibetan turk turkish ukrainian vietnamese welsh
     hi hello hey oh ah wow yeah ouch dear honey thanks sorry please congratulations
     esperanto zealand day eve year department embassy cabinet league standard time times civil police daddy mommy
+    california britain arabia cuba algeria tanzania singapore quebec nile thames soviet viking neptune santa valentine
+    eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty
     allies buddhism buddhist christianity communist democrat republican nazi olympics olympic renaissance marxism
     """.split()  # noqa: SIM905
 )
@@ -46,7 +48,7 @@ _AUXILIARIES = frozenset(
     """
     is was has had will would can could should must may might does did doesn't didn't isn't wasn't hasn't hadn't
     won't can't couldn't wouldn't shouldn't never always often also just still already only really probably and or
-    almost seldom sometimes usually cannot ought quite rarely even once now
+    almost seldom sometimes usually cannot ought quite rarely even once now no neither very soon
     """.split()  # noqa: SIM905
 )
 _VERBS = frozenset(
@@ -83,11 +85,15 @@ _SELDOM_NAMES = frozenset(
     destiny brook crystal opal basil herb ginger
     """.split()  # noqa: SIM905
 )
+# What tells that the first word of a sentence is a person.
+_PERSON = frozenset("he his him himself she her hers herself who".split())  # noqa: SIM905
+_BEFORE_THINGS = frozenset("the a an of this that".split())  # noqa: SIM905
 _SINGULAR = frozenset("is was has does isn't wasn't hasn't doesn't".split())  # noqa: SIM905
 # What follows a person far more often than a thing.
 _OF_PEOPLE = _VERBS | (_AUXILIARIES - frozenset("is can will and or does should must often".split()))  # noqa: SIM905
 _AFTER_PLURAL = frozenset("are were have do don't aren't weren't haven't and or of".split())  # noqa: SIM905
 _SMALL = frozenset("a an the and or of in on at to for from by with as but nor is I".split())  # noqa: SIM905
+_ASKS = frozenset("Is Are Was Were Do Does Did Has Can Will".split())  # noqa: SIM905
 _NAMED = _WORD_NAMES | _SELDOM_NAMES
 _COMMON_ENDINGS = (
     *("ing", "ion", "ment", "ly", "ity", "ism", "ous", "ss", "able", "ible", "ful", "ship", "hood", "ics", "ology"),
@@ -102,7 +108,7 @@ _CAPITAL = re.compile(r"(?<=[\s(\"'“‘„«-])[^\W\d_a-z]")
 _CAPITALISED = re.compile(rf"(?<![\w'’.-])(?=[^\W\d_a-z]){_LETTERS}(?:[-'’]{_LETTERS})*+")
 _ANY_WORD = re.compile(r"[^\W\d_]+")
 _OPENS = re.compile(r"(?:^|[.!?:…]['\"”’)]*\s+|[\"“„«(—–]\s*|[\"'‘]\s*$)\W*$")
-LETTERS = 2.5  # in a piece, on average, of a word that the model has seldom read
+LETTERS = 3.1  # in a piece, on average, of a word that the model has seldom read
 FEW_LETTERS = 2.0  # of one that has an ending of common words, too
 LOOK_BACK = 16  # characters in which the beginning of a sentence is looked for
 
@@ -120,7 +126,7 @@ def find_names(
         return []
     words = list(_WORD.finditer(text))
     capital = [one.group()[0].isupper() for one in words]
-    written = [big for big, one in zip(capital, words, strict=True) if _bare(one.group()) not in _SMALL]
+    written = [big for big, one in zip(capital, words, strict=True) if _bare(one.group()) not in _SMALL | _ASKS]
     if len(words) > 2 and all(written) and len(written) > 2:
         return []
     found = [capital[n] and _is_name(text, words, n, language, known, pieces) for n in range(len(words))]
@@ -137,7 +143,7 @@ def _all_known(text: str, language: str | None, known: Callable[[str], bool]) ->
             continue
         word = _bare(found.group())
         lower = word.lower()
-        if len(word) > 1 and lower not in _TRANSLATED and (lower in _NAMED or not (known(word) or known(lower))):
+        if len(word) > 1 and lower not in _TRANSLATED and (lower in _NAMED or not known(word)):
             return False
     return not last or _TITLES.isdisjoint(_ANY_WORD.findall(text[:last].lower()))
 
@@ -161,8 +167,11 @@ def _is_name(
         return False
     if _opens(text, words[number]):
         return language == "en" and _begins_as_name(text, words, number, known, pieces)
-    named = language == "en" and lower in _NAMED
-    return named or not (known(word) or known(lower))
+    if language != "en" or not known(lower):
+        return (language == "en" and lower in _NAMED) or not (known(word) or known(lower))
+    before, after = words[number - 1].group().lower(), text[words[number].end() :].lstrip()[:1]
+    thing = before in _BEFORE_THINGS or after.isdigit()
+    return lower in _NAMED or not (known(word) or thing)  # no other English word has a capital inside a sentence
 
 
 def _begins_as_name(
@@ -179,23 +188,31 @@ def _begins_as_name(
     whole = words[number].group()
     word = _bare(whole)
     lower, following, third = word.lower(), _bare(_at(words, number + 1)), _at(words, number + 2)
+    regular = following.islower() and following.endswith(("ed", "ly"))
+    person = regular or following in _OF_PEOPLE or _speaks_of_person(text, words[number])
     if lower in _SELDOM_NAMES:
-        return following in _VERBS
+        return person
     if lower not in _WORD_NAMES:
         if known(word) or known(lower):
             return False
         surname = following[:1].isupper() and following.lower() not in _TRANSLATED
         if surname or not (word.isascii() and word[1:].islower()):
-            return not lower.endswith(_COMMON_ENDINGS)  # Helen Keller, José, McAllister, Jean-Luc
+            return not (word.isascii() and lower.endswith(_COMMON_ENDINGS))  # Helen Keller, Éric, McAllister, Jean-Luc
     if whole != word:
         return True  # the genitive
-    regular = following.islower() and following.endswith(("ed", "ly"))
+    does = following.islower() and following.endswith("s") and following not in _AFTER_VERB
+    does = does and third not in _AFTER_PLURAL
+    verb = regular or does or following in _VERBS or following in _AUXILIARIES
     wanted = None if lower in _WORD_NAMES else _wanted_after(lower, known, pieces)
-    if wanted is not None:
-        return following in wanted or (regular and wanted is _OF_PEOPLE)
-    does = following.islower() and following.endswith("s") and third not in _AFTER_PLURAL
-    comma = text[words[number].end() : words[number].end() + 1] == ","
-    return regular or does or comma or following in _VERBS or following in _AUXILIARIES
+    if wanted is not None and not (verb and _speaks_of_person(text, words[number])):
+        return following in wanted or ((regular or does) and wanted is _OF_PEOPLE)
+    return verb or text[words[number].end() : words[number].end() + 1] == ","
+
+
+def _speaks_of_person(text: str, word: re.Match[str]) -> bool:
+    """Return whether a sentence speaks of its first word as of a person: Carlos misses his wife; Carlos and I."""
+    rest = text[word.end() :]
+    return rest.startswith(" and I ") or not _PERSON.isdisjoint(_ANY_WORD.findall(rest))
 
 
 def _wanted_after(word: str, known: Callable[[str], bool], pieces: Callable[[str], int]) -> frozenset[str] | None:
@@ -203,9 +220,10 @@ def _wanted_after(word: str, known: Callable[[str], bool], pieces: Callable[[str
     spelt, stem = len(word) / pieces(word), word[:-1]
     if word.endswith(_COMMON_ENDINGS) and spelt > FEW_LETTERS:
         return _VERBS
-    if word.endswith("s") and (known(stem) or pieces(stem) < pieces(word)):
+    plural = word.endswith("s") and not word.endswith(("is", "us"))
+    if plural and (known(stem) or pieces(stem) < pieces(word)):
         return _SINGULAR  # otherwise it is a noun in the plural
-    if word.endswith("s") and spelt > FEW_LETTERS:
+    if plural and spelt > FEW_LETTERS:
         return _SINGULAR | _VERBS
     return _OF_PEOPLE if spelt > LETTERS else None
 

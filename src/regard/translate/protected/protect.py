@@ -1,8 +1,8 @@
 """Search for translations that keep protected spans, with no cost for a sentence that has none.
 
-A sentence is searched once, with stand-ins for addresses, paths, code and placeholders. Only if its translation lacks a
-span is it searched again: with other stand-ins, for numbers and names, too; and in the end without the spans, which are
-then placed by the alignment. All of these are ordinary searches, so that the fast engines can do them.
+A sentence is searched once, with stand-ins for addresses, paths, code, placeholders and names. Only if its translation
+lacks a span is it searched again: with other stand-ins, for single digits, too; and in the end without the spans, which
+are then placed by the alignment. All of these are ordinary searches, so that the fast engines can do them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ MARKS: frozenset[Kind] = frozenset(("emoji", "tag"))
 """Kinds that are no words of the sentence, and are placed beside its words."""
 REPLACING = 2  # attempts with other stand-ins
 ATTEMPTS = 4  # of which the last ones take out what the model lost
-LONG_NUMBER = 5  # digits; a number of more, or with separators, gets a stand-in at once
+LONG_NUMBER = 2  # digits; a number of so many, or with separators, gets a stand-in at once
 MOST_SPANS = 40  # of a sentence; more are no sentence
 
 
@@ -177,7 +177,7 @@ class Protector:
         if span.kind == "number":
             digits = sum(map(str.isdigit, text))
             return digits >= LONG_NUMBER or digits < len(text) or (written or text) != text
-        return span.kind in HARD
+        return span.kind in HARD or span.kind == "name"
 
     def _replace(self, plan: Plan, clean: str, numbers: Sequence[int]) -> None:
         """Give spans a stand-in that is not in the text and was not tried for them; without one, take a span out."""
