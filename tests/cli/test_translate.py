@@ -260,8 +260,9 @@ def test_without_a_model_the_languages_choose_a_bundled_one(
     description = tmp_path / "en-ko" / "config.json"
     description.write_text(description.read_text(encoding="utf-8").replace('"de"', '"ko"'), encoding="utf-8")
     assert run("--from", "en", "The man sees.")[0] == 0
-    code, _, err = run("--to", "ko", "The man sees.")
-    assert code == 2 and str(tmp_path / "en-ko") in err, "its manifest does not fit any more"
+    for asked in (["--to", "ko", "The man sees."], ["--to", "en", "역은 어디입니까?"], ["역은 어디입니까?"]):
+        code, _, err = run(*asked)
+        assert code == 2 and str(tmp_path / "en-ko") in err, "its manifest does not fit any more"
 
 
 def test_a_text_in_another_language_is_told_with_what_translates_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

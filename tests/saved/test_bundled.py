@@ -52,6 +52,24 @@ def test_without_a_name_the_languages_choose_the_model(tmp_path: Path, monkeypat
             chosen(*asked)
 
 
+def test_the_script_of_a_text_tells_its_language(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("en-de", "en-ko", "ru-ko"):
+        described(tmp_path / name, *name.split("-"))
+    monkeypatch.setattr(bundled, "FOLDER", tmp_path)
+    texts = (
+        "안녕하세요.",
+        "각",
+        "🎉 파일 app.exe를 열 수 없습니다",
+        "Где вокзал?",
+        "Where is 역?",
+        "Grüße",
+        "مرحبا",
+        "1 + 1",
+        "",
+    )
+    assert [bundled.language_by_script(text) for text in texts] == ["ko", "ko", "ko", "ru", *[None] * 5]
+
+
 def test_without_bundled_models_one_must_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundled, "FOLDER", tmp_path)
     with pytest.raises(UserError, match="--model is missing; .* set REGARD_MODEL to it$"):

@@ -52,6 +52,8 @@ def translate(
 
     document = _checked_document(text, output, search, wording, bulk)
     options = _options(output, search, wording, sampling)
+    if model is None and document is None:
+        wording = _with_language(wording, text, search.target)
     models = model or [default_model(wording.source, search.target)]
     translator = _load(models, search, bulk, compile_=compile_)
     options = _directed(translator, options, search, wording)
@@ -137,6 +139,17 @@ def _directed(
     translator.tag(options.target, options.formality)
     translator.request(options)
     return options
+
+
+def _with_language(wording: WordingOptions, text: str | None, target: str | None) -> WordingOptions:
+    """Return the options with the language of a text on the command line, where its script tells which one it is."""
+    from regard.cli.terminal.inputs import is_file
+    from regard.saved.bundled import language_by_script
+
+    if text is None or wording.source is not None or wording.tag is not None or is_file(text):
+        return wording
+    language = language_by_script(text)
+    return wording if language in (None, target) else replace(wording, source=language)
 
 
 def _document(text: str | None) -> Path | None:

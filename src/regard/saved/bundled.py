@@ -6,6 +6,7 @@ from typing import Any
 
 from regard.errors import UserError
 from regard.files import read_json
+from regard.text.protected.languages import script_of, scripts_of
 
 FOLDER = Path(str(files("regard"))) / "models"
 DEFAULT = "en-de"
@@ -42,6 +43,21 @@ def default_model(source: str | None = None, target: str | None = None) -> Path:
     raise UserError(
         "--model is missing; name the folder of a model, such as runs/x/model, or set REGARD_MODEL to it"
         + (known if pairs else "")
+    )
+
+
+def language_by_script(text: str) -> str | None:
+    """Return the language of the bundled models that most letters of a text belong to; None for Latin letters."""
+    letters = [script_of(letter) for letter in text if letter.isalpha()]
+    codes = sorted({code for pair in translation_models().values() for code in pair})
+    return next(
+        (
+            code
+            for code in codes
+            if (scripts := scripts_of(code)) != ("latin",)
+            and 2 * sum(letter in scripts for letter in letters) > len(letters)
+        ),
+        None,
     )
 
 
