@@ -40,6 +40,26 @@ def test_earlier_sentences_stay_as_they_are_shown(translator: Translator) -> Non
             assert one.text.endswith(sentences[-1].outputs[0].text)
 
 
+PROTECTED = [
+    "Write to anna.müller@example.com about the old book 🙂 today.",
+    "Open https://example.com/가/e\u0301 and read 12,450 pages.",
+    "THE BOOK IS ON THE TABLE.",
+    "My friend Xylothrax lives in this house.",
+]
+
+
+@pytest.mark.parametrize("text", PROTECTED)
+def test_protected_spans_stay(translator: Translator, text: str) -> None:
+    """Every choice at every place has the beginning as it is shown, and the spans."""
+    shown = translator.window([text])[0]
+    words = shown.text.split()
+    for place in range(len(words)):
+        for one in next_words(translator, text, " ".join(words[:place]), most=3):
+            assert one.text.split()[:place] == words[:place]
+            assert all(span.text in one.text for span in shown.sentences[0].outputs[0].spans if span.kind != "name")
+    assert len(words) > 4
+
+
 @pytest.mark.parametrize("text", ["", " \n ", "\u200b "])
 def test_nothing_to_translate(translator: Translator, text: str) -> None:
     if not any(sentence.outputs for sentence in translator.window([text])[0].sentences):
