@@ -12,7 +12,7 @@ Sequences = tuple[tuple[int, ...], ...]  # of token ids
 Alternatives = tuple[Sequences, ...]  # of each requirement, the sequences that meet it
 NO_NUMBERS = "the model's scores are not numbers, so there is no best output; were its weights damaged?"
 NONE_HOLDS = "no output can hold all that is required of it; require less, or ban less"
-MOST_OPEN = 64  # hypotheses of a sentence in a search for required tokens; kMostOpen of the native engine
+OPEN = 32  # hypotheses of a sentence in all banks of a search for required tokens; kOpen of the native engine
 NEVER = (PAD, UNK, BOS)  # tokens never in an output: the first two mean nothing, the third is only at the start
 
 

@@ -1,8 +1,8 @@
 """Beam search for outputs that contain required sequences of tokens: grid beam search (Hokamp and Liu, 2017).
 
 A sentence's open hypotheses are kept in banks by their number of required tokens, K in each, so that one that has some
-of them need not compete with those that have none; fewer than K in each if all banks together would have over
-MOST_OPEN. Besides the best tokens, the next token of every required sequence is tried at every step. An output may end
+of them need not compete with those that have none; fewer than K in each, but one, if all banks together would have over
+OPEN. Besides the best tokens, the next token of every required sequence is tried at every step. An output may end
 only when it contains all of them. A requirement may have alternatives, such as the inflected forms of a term: one of
 its sequences is enough. Without required sequences this is the beam search of beam.py; it is slower, because its banks
 have different sizes and are kept in lists.
@@ -24,7 +24,7 @@ from regard.errors import UserError
 from regard.model.seq2seq import Seq2Seq
 from regard.search.beam import decided, normaliser
 from regard.search.constraints import NONE, Constraints, forbid, limits
-from regard.search.hypothesis import MOST_OPEN, NONE_HOLDS, Alternatives, Hypothesis, Sequences, finished, weight
+from regard.search.hypothesis import NONE_HOLDS, OPEN, Alternatives, Hypothesis, Sequences, finished, weight
 from regard.search.step import next_logits
 
 
@@ -126,7 +126,7 @@ def _choose(candidates: list[_Open], required: Alternatives, width: int) -> tupl
         tokens = candidate.tokens[:-1] if candidate.tokens[-1] == EOS else candidate.tokens
         banks.setdefault(covered(tokens, required), []).append(candidate)
     number = sum(map(weight, required)) + 1
-    width = max(1, min(width, max(MOST_OPEN, width) // number))
+    width = max(1, min(width, max(OPEN, width) // number))
     ended, going = [], []
     for bank in banks.values():
         ended += [one for one in bank[:width] if one.tokens[-1] == EOS]

@@ -24,7 +24,6 @@ from regard.engines.native.pack import packed_config, packed_tensors, positions
 from regard.errors import Failed, UserError
 from regard.saved.weights import Array
 from regard.search.hypothesis import (
-    MOST_OPEN,
     NO_NUMBERS,
     NONE_HOLDS,
     Alternatives,
@@ -39,6 +38,7 @@ WAITING = 1.5  # sentences in the engine for each that has a row
 WIDEST = 64  # the widest beam that it supports
 LEAST_BLOCKED = 3  # tokens in a row that may not come twice; of fewer, more would be banned than a row keeps choices
 WIDEST_BLOCKED = 32  # the widest beam with repetition blocked: half of the choices are for banned tokens
+MOST_BANKS = 64  # kMostBanks of source/search/required.h: required tokens of a sentence, and one
 BATCH_TOKENS = 512  # source tokens that are encoded together
 LONGEST = (1 << 31) - 1
 PENALTIES = {"paper": 0, "average": 1}
@@ -112,6 +112,7 @@ class NativeEngine:
     def _unsupported(self, request: Request) -> bool:
         """Return whether the request needs the reference."""
         longest = max(map(len, (request.prefix, *request.prefixes)))
+        required = requirements(request.required, request.terms or ((),))
         return (
             request.sampling is not None
             or request.decoding != "search"
@@ -122,7 +123,7 @@ class NativeEngine:
             or 0 < request.no_repeat < LEAST_BLOCKED
             or request.decode.beta > 0
             or longest >= self.positions
-            or any(sum(map(weight, own)) >= MOST_OPEN for own in requirements(request.required, request.terms or ((),)))
+            or any(sum(map(weight, own)) >= MOST_BANKS for own in required)
         )
 
     def _create(self, tensors: Sequence[Array], int8: bool, threads: int) -> int:

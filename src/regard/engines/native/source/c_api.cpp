@@ -81,10 +81,10 @@ Required required_of(const int32_t* given, int64_t length, int32_t vocabulary) {
       check(std::find(sequence.begin(), sequence.end(), kEos) == sequence.end(), "EOS can't be required");
     }
     requirements.push_back(std::move(sequences));
-    check(requirements.size() < Required::kMostOpen, "too much is required");
+    check(requirements.size() < Required::kMostBanks, "too much is required");
   }
   Required required(std::move(requirements));
-  check(required.tokens() < Required::kMostOpen, "too much is required");
+  check(required.tokens() < Required::kMostBanks, "too much is required");
   return required;
 }
 

@@ -18,7 +18,8 @@ struct Progress {
 
 class Required {
  public:
-  static constexpr int kMostOpen = 64;  // hypotheses of all banks; so there may be as many banks
+  static constexpr int kMostBanks = 64;
+  static constexpr int kOpen = 32;  // hypotheses of all banks, unless the beam is wider or there are more banks
 
   using Requirement = std::vector<std::vector<int32_t>>;
 

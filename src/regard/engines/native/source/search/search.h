@@ -37,7 +37,9 @@ struct Rules {
   // One for each number of required tokens, from none to all.
   int banks() const { return required.tokens() + 1; }
   // Open hypotheses of a bank: as many as the beam has, if all banks together have room for them.
-  int bank_width(int beam) const { return std::min(beam, Required::kMostOpen / banks()); }
+  int bank_width(int beam) const {
+    return std::max(1, std::min(beam, std::max(int(Required::kOpen), beam) / banks()));
+  }
   int rows(int beam) const { return banks() * bank_width(beam); }
   bool empty() const { return required.empty(); }
 };

@@ -35,7 +35,7 @@ struct Task {
 };
 
 constexpr int kRows = 64;            // hypotheses that a worker extends together; a beam has one each
-static_assert(kRows >= Required::kMostOpen);
+static_assert(kRows >= Required::kMostBanks);
 constexpr int kEncoderTokens = 512;  // that are encoded together, unless one sentence has more
 
 class Worker {
