@@ -65,16 +65,16 @@ SearchOptions options_of(const RegardOptions& given) {
 Required required_of(const int32_t* given, int64_t length, int32_t vocabulary) {
   std::vector<Required::Requirement> requirements;
   int64_t at = 0;
-  const auto read = [&](int64_t most) {
+  const auto read = [&] {
     check(at < length, "what is required is cut off");
     const int32_t count = given[at++];
-    check(count >= 1 && count <= most, "what is required is damaged");
+    check(count >= 1 && count <= length - at, "what is required is damaged");  // each of them takes a number at least
     return count;
   };
   while (at < length) {
-    Required::Requirement sequences(read(length - at));
+    Required::Requirement sequences(read());
     for (std::vector<int32_t>& sequence : sequences) {
-      const int32_t count = read(length - at);
+      const int32_t count = read();
       check_ids(given + at, count, vocabulary);
       sequence.assign(given + at, given + at + count);
       at += count;
