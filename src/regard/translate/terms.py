@@ -98,6 +98,7 @@ class _TermSearch:
         self.translator, self.sources, self.request = translator, sources, request
         self.terms, self.found = terms, found
         self.subwords = translator.target_subwords
+        self._missing: dict[tuple[int, tuple[int, ...]], list[Term]] = {}
 
     @cached_property
     def wide(self) -> Request:
@@ -106,8 +107,12 @@ class _TermSearch:
 
     def missing(self, number: int, hypothesis: Hypothesis | None = None) -> list[Term]:
         """Return the terms of a sentence that a hypothesis lacks, by default its best."""
-        text = self.subwords.decode((hypothesis or self.found[number][0]).tokens)
-        return [term for term in self.terms[number] if not any(occurs(target, text) for target in term.targets)]
+        tokens = (hypothesis or self.found[number][0]).tokens
+        if (number, tokens) not in self._missing:  # asked several times of the same
+            text = self.subwords.decode(tokens)
+            lacking = [one for one in self.terms[number] if not any(occurs(target, text) for target in one.targets)]
+            self._missing[number, tokens] = lacking
+        return self._missing[number, tokens]
 
     def uses(self, number: int) -> tuple[TermUse, ...]:
         missing = self.missing(number)
