@@ -1,6 +1,10 @@
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from regard.errors import UserError
+from regard.search.hypothesis import Hypothesis
 from regard.translate.load import load
 from regard.translate.next_words import next_words
 from regard.translate.translator import Translator
@@ -58,6 +62,26 @@ def test_protected_spans_stay(translator: Translator, text: str) -> None:
             assert one.text.split()[:place] == words[:place]
             assert all(span.text in one.text for span in shown.sentences[0].outputs[0].spans if span.kind != "name")
     assert len(words) > 4
+
+
+@pytest.mark.parametrize("text", PROTECTED[:3])
+def test_the_model_reads_what_it_read_before(
+    translator: Translator, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With stand-ins and in ordinary case."""
+    read: list[list[int]] = []
+    search = translator.engine.search
+
+    def recorded(sources: Sequence[Sequence[int]], *rest: Any) -> list[list[Hypothesis]]:
+        read.extend(map(list, sources))
+        return search(sources, *rest)
+
+    monkeypatch.setattr(translator.engine, "search", recorded)
+    translator.window([text])
+    before = list(read)
+    next_words(translator, text, "", most=2)
+    assert len(read) == 2 * len(before) + 2
+    assert all(source in before for source in read)
 
 
 @pytest.mark.parametrize("text", ["", " \n ", "\u200b "])
