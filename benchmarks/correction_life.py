@@ -3,15 +3,15 @@ r"""The life of a correction in a browser: a wrong answer, corrected, answered, 
     awk 'NR % 8 == 0' text/train.en-de.tsv | head -20000 > some.tsv
     regard prepare --subwords-from en-de --train some.tsv --tag '<2de>' --valid text/valid.en-de.tsv \
         --valid-tag '<2de>' --from en --to de --out data/mine
-    python benchmarks/correction_life.py --data data/mine --sentences text/test.en --references text/test.de.0
-    python benchmarks/correction_life.py --text text/train.en-de.tsv --sentences text/test.en \
-        --references text/test.de.0
+    python benchmarks/correction_life.py --data data/mine --sentences text/apart.en --references text/apart.de
+    python benchmarks/correction_life.py --text text/train.en-de.tsv --sentences text/apart.en \
+        --references text/apart.de
 
 It starts `regard serve` with a copy of the bundled model and a memory, corrects five sentences on the page in Chromium,
 tunes the model, mixed with its own translations of other text or with prepared data, puts the new model in place, sends
 SIGHUP, and asks on the page again without the memory's pairs. After each step the same sentences are asked of the API,
-too; told are the right answers of each. BLEU is measured on all of `--sentences`. `--pictures` names a folder for
-pictures of the page.
+too; told are the right answers of each. BLEU of the old and the new model is measured on `--sentences`; with `--data`,
+tuning sees its validation set, and nothing of them. `--pictures` names a folder for pictures of the page.
 """
 
 import argparse
@@ -104,9 +104,7 @@ def tune(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
         every = arguments.text.read_text(encoding="utf-8").splitlines()
         lines = every[:: max(1, len(every) // arguments.lines)]
         (folder / "text.txt").write_text("\n".join(line.split("\t")[0] for line in lines), encoding="utf-8")
-        command += ["--text", "text.txt"]
-    for option, path in (("source", arguments.sentences), ("reference", arguments.references)):
-        command += [f"--{option}", str(path.resolve())]
+        command += ["--text", "text.txt", *test_text(arguments)]
     if arguments.worse is not None:
         command += ["--worse", str(arguments.worse)]
     before = os.times()
@@ -116,6 +114,17 @@ def tune(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     after = os.times()
     spent = after.children_user + after.children_system - before.children_user - before.children_system
     return {**json.loads(done.stdout.splitlines()[-1]), "cpu_seconds": round(spent)}
+
+
+def test_text(arguments: argparse.Namespace) -> list[str]:
+    return ["--source", str(arguments.sentences.resolve()), "--reference", str(arguments.references.resolve())]
+
+
+def bleu(folder: Path, arguments: argparse.Namespace) -> float:
+    """Return the BLEU of a model on the sentences."""
+    command = [*REGARD, "evaluate", "--model", str(folder), "--to", "de", "--json", *test_text(arguments)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return float(json.loads(done.stdout)["bleu"])
 
 
 def main() -> None:
@@ -152,6 +161,7 @@ def main() -> None:
                 os.kill(server.pid, signal.SIGHUP)
                 assert any("reloaded the models" in line for line in iter(server.stderr.readline, ""))
                 told["new_model_without_memory"] = site.answers("new")
+                told["bleu"] = [bleu(folder / name, arguments) for name in ("old", "model")]
             finally:
                 browser.close()
                 server.terminate()

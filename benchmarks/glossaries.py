@@ -35,7 +35,7 @@ def terms(sources: list[str], references: list[str]) -> dict[str, str]:
     """Return pairs of words that stand together in sources and references, one of each source word."""
     read, written, both = Counter[str](), Counter[str](), Counter[tuple[str, str]]()
     for source, reference in zip(sources, references, strict=True):
-        ours, theirs = set(WORD.findall(source.lower())), set(WORD.findall(reference))
+        ours, theirs = (sorted(set(WORD.findall(side))) for side in (source.lower(), reference))
         read.update(ours)
         written.update(theirs)
         both.update((one, other) for one in ours for other in theirs)

@@ -9,7 +9,8 @@ r"""The texts of the bundled English-German model: Tatoeba's pairs, split by sen
 
 2,000 English sentences are for testing (test.en, with all their translations as test.de.0, test.de.1, …) and 1,000 for
 validation; no pair with one of them, or with a translation of one of them, is trained on. The choice depends on the
-sentences alone, so a newer Tatoeba keeps most of it.
+sentences alone, so a newer Tatoeba keeps most of it. Sentences that have no translation but those are neither trained
+on nor tested on (apart.en, apart.de): another text to measure on.
 
 People type without capitals, without a full stop, two sentences at once, and with slips; so some pairs come again with
 such a source.
@@ -95,12 +96,17 @@ def main() -> None:
     write(arguments.out / "valid.en-de.tsv", ["\t".join(pair) for pair in firsts])
     write(arguments.out / "valid.de-en.tsv", ["\t".join(pair[::-1]) for pair in firsts])
 
+    apart = [english for english in rest if held.issuperset(translations[english])]
+    write(arguments.out / "apart.en", apart)
+    write(arguments.out / "apart.de", [translations[english][0] for english in apart])
+
     write(arguments.out / "test.en", test)
     most = max(len(translations[english]) for english in test)
     for number in range(most):  # a sentence with fewer translations repeats its first, which changes no score
         known = [translations[english] for english in test]
         write(arguments.out / f"test.de.{number}", [some[number] if number < len(some) else some[0] for some in known])
     print(f"{len(pairs):,} pairs, {len(test):,} sentences to test with up to {most} translations: {arguments.out}")
+    print(f"{len(apart):,} further sentences apart from training")
 
 
 if __name__ == "__main__":

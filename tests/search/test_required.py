@@ -20,7 +20,7 @@ def holds(tokens: tuple[int, ...], sequence: tuple[int, ...]) -> bool:
 
 @pytest.mark.parametrize("required", [((4,),), ((6, 6),), ((4, 5), (5, 6)), ((4, 4, 5), (6,)), ((5,), (5, 6))])
 def test_a_beam_as_wide_as_the_space_is_exhaustive_search(make: Make, required: Sequences) -> None:
-    config = DecodeConfig(beam=400, extra_length=3)
+    config = DecodeConfig(beam=2000, extra_length=3)
     for seed in range(3):
         model = make(seed)
         (found,) = required_search(model, padded([[4, 6]]), config, [required], n_best=5)

@@ -1,6 +1,10 @@
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from regard.errors import UserError
+from regard.search.hypothesis import Hypothesis
 from regard.translate.load import load
 from regard.translate.next_words import next_words
 from regard.translate.translator import Translator
@@ -38,6 +42,46 @@ def test_earlier_sentences_stay_as_they_are_shown(translator: Translator) -> Non
         for one in next_words(translator, TEXT, f"{head} "):
             assert one.text.startswith(f"{head} {one.word}")
             assert one.text.endswith(sentences[-1].outputs[0].text)
+
+
+PROTECTED = [
+    "Write to anna.müller@example.com about the old book 🙂 today.",
+    "Open https://example.com/가/e\u0301 and read 12,450 pages.",
+    "THE BOOK IS ON THE TABLE.",
+    "My friend Xylothrax lives in this house.",
+]
+
+
+@pytest.mark.parametrize("text", PROTECTED)
+def test_protected_spans_stay(translator: Translator, text: str) -> None:
+    """Every choice at every place has the beginning as it is shown, and the spans."""
+    shown = translator.window([text])[0]
+    words = shown.text.split()
+    for place in range(len(words)):
+        for one in next_words(translator, text, " ".join(words[:place]), most=3):
+            assert one.text.split()[:place] == words[:place]
+            assert all(span.text in one.text for span in shown.sentences[0].outputs[0].spans if span.kind != "name")
+    assert len(words) > 4
+
+
+@pytest.mark.parametrize("text", PROTECTED[:3])
+def test_the_model_reads_what_it_read_before(
+    translator: Translator, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With stand-ins and in ordinary case."""
+    read: list[list[int]] = []
+    search = translator.engine.search
+
+    def recorded(sources: Sequence[Sequence[int]], *rest: Any) -> list[list[Hypothesis]]:
+        read.extend(map(list, sources))
+        return search(sources, *rest)
+
+    monkeypatch.setattr(translator.engine, "search", recorded)
+    translator.window([text])
+    before = list(read)
+    next_words(translator, text, "", most=2)
+    assert len(read) == 2 * len(before) + 2
+    assert all(source in before for source in read)
 
 
 @pytest.mark.parametrize("text", ["", " \n ", "\u200b "])

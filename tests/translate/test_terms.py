@@ -12,7 +12,7 @@ from regard.memory.pair import Pair
 from regard.memory.store import Memory
 from regard.saved.folder import LoadedModel
 from regard.terms.annotation import annotated
-from regard.terms.glossary import Glossary, occurs
+from regard.terms.glossary import Glossary, Term, occurs
 from regard.translate.load import convert, load
 from regard.translate.terms import _capitalised
 from regard.translate.translator import Options, Translator
@@ -63,17 +63,38 @@ def test_beams_and_n_best(translator: Translator, beam: int) -> None:
     assert 1 <= one.options <= beam
 
 
-def test_a_fast_engine_leaves_only_lacking_sentences_to_the_reference(folder: Path) -> None:
+def test_a_fast_engine_finds_what_the_reference_does(folder: Path) -> None:
     fast, reference = load(folder), load(folder, engine="torch")
     options = Options(force=True, protect=False, glossary=Glossary.of(TERMS))
     assert [one.text for one in fast.window(TEXTS, options)] == [one.text for one in reference.window(TEXTS, options)]
 
 
 def test_a_term_that_can_not_be_placed_is_reported(translator: Translator) -> None:
-    options = Options(force=True, protect=False, glossary=Glossary.of({"woman": "Weib"}), banned=("Weib",))
+    long = " ".join(["Weib"] * 40)  # more tokens than are required of a sentence
+    options = Options(force=True, protect=False, glossary=Glossary.of({"woman": long}), banned=("Weiberfeind",))
     (one,) = translator.window(TEXTS[:1], options)
-    assert [(use.source, use.targets, use.placed) for use in one.unplaced] == [("woman", ("Weib",), False)]
+    assert [(use.source, use.targets, use.placed) for use in one.unplaced] == [("woman", (long,), False)]
     assert one.text == translator.window(TEXTS[:1], replace(options, glossary=None))[0].text
+
+
+@pytest.mark.parametrize(
+    ("target", "banned", "told"),
+    [
+        ("Weib", ("Apfel", "Weib"), "'Weib' is banned, but the glossary has 'Weib' for 'woman'; leave out one"),
+        ("das schöne Weib", ("Wei",), "'Wei' is banned"),
+        ("weib", ("Weib",), "'Weib' is banned"),
+        ("여자", ("여자",), "'여자' is banned"),
+        ("Mannweib", ("weib",), None),
+        ("Weib", ("weib",), None),
+    ],
+)
+def test_a_term_that_is_banned_is_told(translator: Translator, target: str, banned: Any, told: str | None) -> None:
+    options = Options(glossary=Glossary([Term("man", ("Mann",)), Term("woman", ("Frau", target))]), banned=banned)
+    if told is None:
+        translator.request(options)
+        return
+    with pytest.raises(UserError, match=told):
+        translator.request(options)
 
 
 def test_what_does_not_go_together_is_told(translator: Translator, folder: Path) -> None:

@@ -3,7 +3,7 @@
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -85,6 +85,17 @@ class ContinuousEngine(Engine, Protocol):
 
     def slots(self, request: Request) -> int:
         """Return how many sentences keep it busy; 0 if it searches such requests in batches."""
+
+
+def of_batch(request: Request, batch: Sequence[int]) -> Request:
+    """Return a request with what concerns the sources of a batch."""
+    if not request.terms and not request.prefixes:
+        return request
+    every = len(request.terms) > 1
+    terms = [request.terms[number] for number in batch] if every else request.terms * len(batch)
+    return replace(
+        request, terms=tuple(terms), prefixes=tuple(request.prefixes[number] for number in batch if request.prefixes)
+    )
 
 
 def batches(lengths: Sequence[int], batch_tokens: int, workers: int = 1) -> list[list[int]]:

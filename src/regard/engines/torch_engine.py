@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 
 from regard.config.special_tokens import EOS, PAD
-from regard.engines.engine import BATCH_TOKENS, LEAST_TOKENS, Progress, Request, batches, quiet
+from regard.engines.engine import BATCH_TOKENS, LEAST_TOKENS, Progress, Request, batches, of_batch, quiet
 from regard.model.seq2seq import Seq2Seq
 from regard.search.beam import beam_search
 from regard.search.blockwise import blockwise_search
 from regard.search.constraints import Constraints
 from regard.search.greedy import greedy_search
-from regard.search.hypothesis import Hypothesis
+from regard.search.hypothesis import Hypothesis, requirements
 from regard.search.mask_predict import mask_predict
 from regard.search.required import required_search
 from regard.search.sampling import sample
@@ -46,7 +46,7 @@ class TorchEngine:
             for batch in self._batches(sources, request):
                 chosen = [sources[number] for number in batch]
                 trees = None if request.trees is None else request.trees.of(batch)
-                own = _of_batch(request, batch)
+                own = of_batch(request, batch)
                 for number, hypotheses in zip(batch, self._search(chosen, own, trees), strict=True):
                     found[number] = hypotheses
                 progress(len(batch))
@@ -74,8 +74,7 @@ class TorchEngine:
             assert trees is None, "trees are searched for, not drawn"
             return self._samples(sources, request, rules, device)
         if request.required or request.terms:
-            always = tuple((sequence,) for sequence in request.required)
-            required = [(*always, *own) for own in request.terms or ((),) * len(sources)]
+            required = requirements(request.required, request.terms or ((),) * len(sources))
             return required_search(
                 self.model,
                 source_BS,
@@ -124,17 +123,6 @@ class TorchEngine:
             sorted(drawn[start : start + N], key=lambda hypothesis: -hypothesis.score)
             for start in range(0, len(drawn), N)
         ]
-
-
-def _of_batch(request: Request, batch: Sequence[int]) -> Request:
-    """Return a request with what concerns the sources of a batch."""
-    if not request.terms and not request.prefixes:
-        return request
-    every = len(request.terms) > 1
-    terms = [request.terms[number] for number in batch] if every else request.terms * len(batch)
-    return replace(
-        request, terms=tuple(terms), prefixes=tuple(request.prefixes[number] for number in batch if request.prefixes)
-    )
 
 
 def padded(sources: Sequence[Sequence[int]], device: torch.device | str = "cpu") -> Tensor:

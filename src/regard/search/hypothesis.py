@@ -1,7 +1,7 @@
 """The result of a search."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from regard.config.decode import DecodeConfig
@@ -11,6 +11,8 @@ from regard.search.length_penalty import normalised
 Sequences = tuple[tuple[int, ...], ...]  # of token ids
 Alternatives = tuple[Sequences, ...]  # of each requirement, the sequences that meet it
 NO_NUMBERS = "the model's scores are not numbers, so there is no best output; were its weights damaged?"
+NONE_HOLDS = "no output can hold all that is required of it; require less, or ban less"
+OPEN = 32  # hypotheses of a sentence in all banks of a search for required tokens; kOpen of the native engine
 NEVER = (PAD, UNK, BOS)  # tokens never in an output: the first two mean nothing, the third is only at the start
 
 
@@ -44,6 +46,16 @@ def finished(tokens: list[int], token_scores: list[float], log_probability: floa
     assert len(tokens) == len(token_scores)
     score = normalised(log_probability, len(tokens), config.alpha, config.penalty)
     return Hypothesis(tuple(tokens[:-1]), score, log_probability, tuple(token_scores))
+
+
+def requirements(always: Sequences, own: Sequence[Alternatives]) -> list[Alternatives]:
+    """Return what each source requires: the sequences that all do, and its own; each once."""
+    return [tuple(dict.fromkeys((*((sequence,) for sequence in always), *choices))) for choices in own]
+
+
+def weight(choice: Sequences) -> int:
+    """Return how many tokens a requirement counts: those of its longest sequence."""
+    return max(map(len, choice))
 
 
 def unscored(tokens: Iterable[int]) -> Hypothesis:

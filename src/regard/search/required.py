@@ -1,10 +1,11 @@
 """Beam search for outputs that contain required sequences of tokens: grid beam search (Hokamp and Liu, 2017).
 
 A sentence's open hypotheses are kept in banks by their number of required tokens, K in each, so that one that has some
-of them need not compete with those that have none. Besides the best tokens, the next token of every required sequence
-is tried at every step. An output may end only when it contains all of them. A requirement may have alternatives, such
-as the inflected forms of a term: one of its sequences is enough. Without required sequences this is the beam search of
-beam.py; it is slower, because its banks have different sizes and are kept in lists.
+of them need not compete with those that have none; fewer than K in each, but one, if all banks together would have over
+OPEN. Besides the best tokens, the next token of every required sequence is tried at every step. An output may end
+only when it contains all of them. A requirement may have alternatives, such as the inflected forms of a term: one of
+its sequences is enough. Without required sequences this is the beam search of beam.py; it is slower, because its banks
+have different sizes and are kept in lists.
 
 Shapes: R open hypotheses of all sentences and banks, T target positions, V vocabulary, N best tokens of a row.
 """
@@ -23,7 +24,7 @@ from regard.errors import UserError
 from regard.model.seq2seq import Seq2Seq
 from regard.search.beam import decided, normaliser
 from regard.search.constraints import NONE, Constraints, forbid, limits
-from regard.search.hypothesis import Alternatives, Hypothesis, Sequences, finished
+from regard.search.hypothesis import NONE_HOLDS, OPEN, Alternatives, Hypothesis, Sequences, finished, weight
 from regard.search.step import next_logits
 
 
@@ -62,7 +63,7 @@ def required_search(
     assert 1 <= n_best <= config.beam
     wanted: list[Alternatives] = [tuple(dict.fromkeys(map(_alternatives, given))) for given in required]
     assert all(all(map(all, choices)) for choices in wanted), "an empty sequence is in every output"
-    room = [sum(map(_weight, choices)) for choices in wanted]
+    room = [sum(map(weight, choices)) for choices in wanted]
     ends = [max(pair) for pair in zip(limits(source_BS, config.extra_length, constraints, longest), room, strict=True)]
     found: list[list[Hypothesis]] = [[] for _ in ends]
     counts = [0] * len(ends)
@@ -86,7 +87,7 @@ def required_search(
             state = state.select(torch.tensor([one.row for one in opened], device=source_BS.device))
 
     if not all(found) and not partial:
-        raise UserError("no output can hold all that is required of it; require less, or ban less")
+        raise UserError(NONE_HOLDS)
     return found
 
 
@@ -110,7 +111,7 @@ def _candidates(
     candidates = []
     for row, (one, scores, extra) in enumerate(zip(opened, best, wanted, strict=True)):
         scores |= {token: float(score_RV[row, token]) for token in sorted({*extra, EOS} - set(scores))}
-        complete = covered(one.tokens, required[one.sentence]) == sum(map(_weight, required[one.sentence]))
+        complete = covered(one.tokens, required[one.sentence]) == sum(map(weight, required[one.sentence]))
         here = _Open(one.sentence, one.total, one.tokens, one.scores, row)
         for token, score in scores.items():
             if score > -torch.inf and (token != EOS or complete):
@@ -124,6 +125,8 @@ def _choose(candidates: list[_Open], required: Alternatives, width: int) -> tupl
     for candidate in sorted(candidates, key=lambda one: -one.total):  # stable: the better parent first
         tokens = candidate.tokens[:-1] if candidate.tokens[-1] == EOS else candidate.tokens
         banks.setdefault(covered(tokens, required), []).append(candidate)
+    number = sum(map(weight, required)) + 1
+    width = max(1, min(width, max(OPEN, width) // number))
     ended, going = [], []
     for bank in banks.values():
         ended += [one for one in bank[:width] if one.tokens[-1] == EOS]
@@ -145,7 +148,7 @@ def covered(tokens: tuple[int, ...], required: Alternatives) -> int:
         for length in range(1, len(sequence))
         if tokens[-length:] == sequence[:length]
     )
-    return sum(map(_weight, met)) + max(begun, default=0)
+    return sum(map(weight, met)) + max(begun, default=0)
 
 
 def needed(tokens: tuple[int, ...], required: Alternatives) -> set[int]:
@@ -163,10 +166,6 @@ def needed(tokens: tuple[int, ...], required: Alternatives) -> set[int]:
 def _alternatives(given: "tuple[int, ...] | Sequences") -> Sequences:
     """Return the sequences of a requirement, of which one is enough."""
     return cast("Sequences", given if given and isinstance(given[0], tuple) else (given,))
-
-
-def _weight(choice: Sequences) -> int:
-    return max(map(len, choice))
 
 
 def _holds(tokens: tuple[int, ...], sequence: tuple[int, ...]) -> bool:

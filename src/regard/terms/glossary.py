@@ -186,5 +186,7 @@ def _clean(text: str) -> str:
 
 def _folded(text: str) -> str:
     """Return a text in lower case, with plain apostrophes, character by character, so that places stay the same."""
-    lower = "".join(lower if len(lower := character.lower()) == 1 else character for character in text)
+    lower = text.lower()
+    if len(lower) != len(text) or "Σ" in text:  # İ becomes two characters, and Σ depends on its neighbours
+        lower = "".join(lower if len(lower := character.lower()) == 1 else character for character in text)
     return lower.replace("\u2019", "'")

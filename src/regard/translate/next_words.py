@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from regard.config.special_tokens import BOS, EOS
+from regard.engines.engine import quiet
 from regard.errors import UserError
 from regard.search.hypothesis import NEVER
-from regard.text.normalise import normalise
 from regard.translate.sentences import split
-from regard.translate.translation import Output, Translation
+from regard.translate.translation import Translation
 from regard.translate.translator import DEFAULTS, Options, Translator
+from regard.translate.window import Window
 from regard.translate.words import MARK
 
 
@@ -34,22 +35,18 @@ def next_words(
 
     The beginning ends between two words: it is empty or what a translation says before the word to be replaced.
     """
-    found = translator.window([text], options)[0]
+    window = Window(translator, [text], options)
+    found = window.translated(quiet)[0]
     number, before = _place(found, beginning)
     head = f"{beginning.rstrip().removesuffix(before).rstrip()} " if number else found.before
     sentence = found.sentences[number]
-    request = translator.request(replace(options, prefix=before))
-    source = [
-        *translator.tag(options.target, options.formality),
-        *translator.source_subwords.encode([sentence.source])[0],
-    ]
+    source, prefix = window.source(sentence.source), window.prefix(sentence.source, before)
     words: dict[str, WordChoice] = {}
-    for token, probability in _probable(translator, source, request.prefix, most):
-        (hypotheses,) = translator.engine.search([source], replace(request, prefix=(*request.prefix, token)))
-        tokens = hypotheses[0].tokens
-        written = normalise(translator.target_subwords.decode(tokens), translator.form)
-        output = Output(written, tuple(translator.target_subwords.pieces(tokens)), hypotheses[0])
-        following = written.split()[len(before.split()) :]
+    for token, probability in _probable(translator, source, prefix, most):
+        (hypotheses,) = translator.engine.search([source], replace(window.request, prefix=(*prefix, token)))
+        written = translator.target_subwords.decode(hypotheses[0].tokens)
+        output = window.output(sentence.source, hypotheses[0], written)
+        following = output.text.split()[len(before.split()) :]
         if following:
             rest = (replace(sentence, outputs=(output,)), *found.sentences[number + 1 :])
             whole = head + replace(found, before="", sentences=rest).text

@@ -4,15 +4,18 @@ Every sentence is searched as without a glossary; a model that was trained with 
 (`train.terminology`) reads them there. Only a sentence whose translation lacks a term is searched again. First the word
 that attends most to the term is replaced: what is before it stays, the term follows, and the model continues. If terms
 are still missing, they are required of a beam search with constraints, which places them where they cost least; an
-inflected form meets the requirement if the vocabulary has a piece for it.
+inflected form meets the requirement if the vocabulary has a piece for it. The native engine does all of this; only a
+sentence of an engine that can't, such as CTranslate2, goes to the reference.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING
 
 from regard.engines.engine import Progress, Request, quiet
+from regard.errors import UserError
 from regard.search.hypothesis import Alternatives, Hypothesis, Sequences
 from regard.terms.annotation import annotated
 from regard.terms.glossary import LONGEST_ENDING, Glossary, Term, TermUse, occurs
@@ -31,6 +34,23 @@ MOST_TOKENS = 48  # of all terms required of one sentence: banks of hypotheses, 
 ROUNDS = 4  # of replacing a word by a term, one in each sentence
 Found = list[list[Hypothesis]]
 Uses = dict[str, tuple[TermUse, ...]]
+
+
+def check_not_banned(terms: Sequence[Term], banned: Sequence[str]) -> None:
+    """Raise UserError if a target term has a banned word, or one that begins so; either as it is or capitalised."""
+    pairs = ((term.source, target) for term in terms for target in term.targets)
+    for (source, target), word in product(pairs, banned):
+        if any(_begins_word(word, form) for form in (target, _capitalised(target))):
+            raise UserError(
+                f"{word!r} is banned, but the glossary has {target!r} for {source!r}; leave out one of the two"
+            )
+
+
+def _begins_word(word: str, text: str) -> bool:
+    at = text.find(word)
+    while at > 0 and text[at - 1].isalnum():
+        at = text.find(word, at + 1)
+    return at >= 0
 
 
 def search_terms(
@@ -78,6 +98,7 @@ class _TermSearch:
         self.translator, self.sources, self.request = translator, sources, request
         self.terms, self.found = terms, found
         self.subwords = translator.target_subwords
+        self._missing: dict[tuple[int, tuple[int, ...]], list[Term]] = {}
 
     @cached_property
     def wide(self) -> Request:
@@ -86,8 +107,12 @@ class _TermSearch:
 
     def missing(self, number: int, hypothesis: Hypothesis | None = None) -> list[Term]:
         """Return the terms of a sentence that a hypothesis lacks, by default its best."""
-        text = self.subwords.decode((hypothesis or self.found[number][0]).tokens)
-        return [term for term in self.terms[number] if not any(occurs(target, text) for target in term.targets)]
+        tokens = (hypothesis or self.found[number][0]).tokens
+        if (number, tokens) not in self._missing:  # asked several times of the same
+            text = self.subwords.decode(tokens)
+            lacking = [one for one in self.terms[number] if not any(occurs(target, text) for target in one.targets)]
+            self._missing[number, tokens] = lacking
+        return self._missing[number, tokens]
 
     def uses(self, number: int) -> tuple[TermUse, ...]:
         missing = self.missing(number)

@@ -26,6 +26,7 @@ from regard.text.word_vocabulary import Words
 from regard.translate.decoding import ITERATIONS, chosen_decoding
 from regard.translate.protected.stand_ins import StandIns, chosen_stand_ins
 from regard.translate.recall import memory_languages
+from regard.translate.terms import check_not_banned
 from regard.translate.translation import Output, Translation
 from regard.translate.window import Window
 from regard.translate.words import word_alignment
@@ -202,6 +203,7 @@ class Translator:
             assert self.model, "attention needs the weights"
         if options.glossary is not None and not self.has_weights:
             raise UserError("a glossary needs the model that was exported, not its export; give that to --model")
+        check_not_banned(() if options.glossary is None else options.glossary.terms, options.banned)
         if options.memory is not None:
             memory_languages(self, options)
         if options.min_confidence is not None and self.calibration is None:

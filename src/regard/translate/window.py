@@ -10,9 +10,11 @@ from regard.engines.engine import Progress
 from regard.search.hypothesis import Hypothesis
 from regard.text.normalise import normalise
 from regard.text.protected.detect import Detected
+from regard.text.protected.reserved import TO_SIGNS
 from regard.text.subword_file import LONGEST_PIECE
 from regard.translate.confidence import UNJUDGED, Judgement, judge
 from regard.translate.protected.protect import Plan, Protector
+from regard.translate.protected.reading import unrestored
 from regard.translate.recall import Recall
 from regard.translate.sentences import SentencePart, SplitText, shorten
 from regard.translate.terms import Uses
@@ -113,9 +115,16 @@ class Window:
         """Take the memory's translations."""
         for text in texts:
             self.ids[text] = self.translator.source_subwords.encode([self.clean(text)])[0]
-            self.outputs[text] = (self.recall.output(text, self._source(text), len(self.tag)),)
+            self.outputs[text] = (self.recall.output(text, self.source(text), len(self.tag)),)
 
-    def _source(self, text: str) -> list[int]:
+    def prefix(self, text: str, shown: str) -> tuple[int, ...]:
+        """Return what the model writes of a sentence whose translation begins with `shown`."""
+        plan, subwords = self.plans.get(text), self.translator.target_subwords
+        if plan is not None:
+            shown = unrestored(plan.reading, shown, subwords.word_ranks.get, self.guard.target)
+        return tuple(subwords.encode([self.clean(shown).translate(TO_SIGNS)])[0])
+
+    def source(self, text: str) -> list[int]:
         """Return what the engine gets of a sentence."""
         return [*self.tag, *self.ids[text]]
 
@@ -124,17 +133,17 @@ class Window:
         self.plans = {text: plan for text in texts if (plan := self.guard.plan(text))}
         self.ids |= {text: plan.ids for text, plan in self.plans.items()}
         known = [text for text in texts if self.ids[text]]
-        found, self.uses = self.guard.search(known, list(map(self._source, known)), self.request, self.plans, progress)
+        found, self.uses = self.guard.search(known, list(map(self.source, known)), self.request, self.plans, progress)
         self.ids |= {text: plan.ids for text, plan in self.plans.items()}  # a search again reads something else
         written = iter(
             self.translator.target_subwords.decode_all([one.tokens for text in known for one in found[text]])
         )
         for text in known:
-            self.outputs[text] = tuple([self._output(text, one, next(written)) for one in found[text]])
+            self.outputs[text] = tuple([self.output(text, one, next(written)) for one in found[text]])
         self.fuzzy = self.recall.fuzzy(known)
 
-    def _output(self, text: str, hypothesis: Hypothesis, written: str) -> Output:
-        output = self.translator.output(text, self._source(text), len(self.tag), hypothesis, written, self.options)
+    def output(self, text: str, hypothesis: Hypothesis, written: str) -> Output:
+        output = self.translator.output(text, self.source(text), len(self.tag), hypothesis, written, self.options)
         return self.guard.finished(text, self.plans.get(text), output)
 
     def _sentence(self, piece: SentencePart, language: Detected | None) -> Sentence:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from regard.engines.native.library import MESSAGE, Config, Progress, SearchOptions, Tensor, library
+from regard.engines.native.library import MESSAGE, Config, Progress, Rules, SearchOptions, Tensor, library
 
 ROUNDS = int(os.environ.get("REGARD_FUZZ", "90"))
 WILD = (-(2**31), -1, 0, 1, 2, 3, 5, 16, 17, 64, 65, 1 << 16, 1 << 24, 2**31 - 1)
@@ -76,10 +76,9 @@ def weights(generator: random.Random, given: list[tuple[int, int]]) -> list[NDAr
     return tensors
 
 
-def random_options(generator: random.Random, vocabulary: int) -> tuple[SearchOptions, NDArray[np.int32]]:
+def random_options(generator: random.Random) -> SearchOptions:
     beam = generator.choice((1, 1, 2, 4, 9, 64))
-    prefix = np.array([generator.randrange(vocabulary) for _ in range(generator.choice((0, 0, 1, 3)))], np.int32)
-    options = SearchOptions(
+    return SearchOptions(
         beam=beam,
         n_best=generator.randint(1, beam),
         extra_length=generator.choice((0, 1, 7, 2**31 - 1)),
@@ -87,10 +86,23 @@ def random_options(generator: random.Random, vocabulary: int) -> tuple[SearchOpt
         scored=generator.randrange(2),
         batch_tokens=generator.choice((1, 20, 512)),
         alpha=generator.choice((0.0, 0.6, 1.0)),
-        prefix=prefix.ctypes.data,
-        prefix_length=len(prefix),
+        no_repeat=generator.choice((0, 0, 3)),
     )
-    return options, prefix
+
+
+def random_rules(generator: random.Random, vocabulary: int) -> list[NDArray[np.int32]]:
+    """Return a prefix and required sequences, which may be damaged."""
+
+    def some(first: int, *counts: int) -> list[int]:
+        return [generator.randrange(first, vocabulary) for _ in range(generator.choice(counts))]
+
+    required: list[int] = []
+    for _ in range(generator.choice((0, 0, 0, 1, 2, 9))):
+        sequences = [some(min(4, vocabulary - 1), 1, 1, 2, 5) for _ in range(generator.choice((1, 2, 9)))]
+        required += [len(sequences), *(number for one in sequences for number in (len(one), *one))]
+    if required and generator.random() < 0.05:
+        required[generator.randrange(len(required))] = generator.choice(WILD)
+    return [np.array(some(0, 0, 0, 1, 3), np.int32), np.array(required, np.int32)]
 
 
 def change(generator: random.Random, target: ctypes.Structure, names: list[str]) -> None:
@@ -100,22 +112,24 @@ def change(generator: random.Random, target: ctypes.Structure, names: list[str])
 
 def search(engine: int, generator: random.Random, config: Config) -> bool:
     """Return whether a search of some sources came to an end; the message says otherwise why not."""
-    options, prefix = random_options(generator, config.vocabulary)
+    options = random_options(generator)
     if generator.random() < 0.3:
         change(generator, options, ["beam", "n_best", "extra_length", "penalty", "batch_tokens"])
     lengths = np.array([generator.randint(1, 9) for _ in range(generator.choice((1, 2, 12)))], np.int64)
     ids = np.array([generator.randrange(config.source_vocabulary) for _ in range(lengths.sum())], np.int32)
     if generator.random() < 0.2:
         ids[generator.randrange(len(ids))] = generator.choice(WILD)
+    given = [random_rules(generator, config.vocabulary) for _ in lengths]
+    rules = (Rules * len(given))(*(Rules(a.ctypes.data, b.ctypes.data, len(a), len(b)) for a, b in given))
     message = ctypes.create_string_buffer(MESSAGE)
     found = library().regard_native_search(
-        *(engine, ids.ctypes.data, lengths.ctypes.data, len(lengths), options, Progress(), message, MESSAGE)
+        *(engine, ids.ctypes.data, lengths.ctypes.data, len(lengths), generator.choice((None, rules)), options),
+        *(Progress(), message, MESSAGE),
     )
     if not found:
         assert message.value
         return False
     counts = np.ctypeslib.as_array(found.contents.counts, (len(lengths),))
-    assert len(prefix) >= 0  # it must live until here
     assert found.contents.sources == len(lengths)
     assert found.contents.hypotheses == counts[counts > 0].sum()
     tokens = np.ctypeslib.as_array(found.contents.ids, (found.contents.tokens,)) if found.contents.tokens else ids[:0]

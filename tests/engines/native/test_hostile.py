@@ -10,7 +10,7 @@ import pytest
 from tests.engines.native.conftest import Pair
 from tests.support.engines import SEARCHES, sources
 
-from regard.engines.native.library import MESSAGE, Config, Progress, SearchOptions, Tensor, library
+from regard.engines.native.library import MESSAGE, Config, Progress, Rules, SearchOptions, Tensor, library
 from regard.engines.native.native_engine import NativeEngine
 from regard.engines.native.pack import packed_config, packed_tensors
 from regard.errors import UserError
@@ -97,18 +97,33 @@ def test_ids_out_of_the_vocabulary_are_refused(pair_of: PairOf) -> None:
         ({"batch_tokens": 0}, "batch_tokens is out of range"),
         ({"prefix_length": -1}, "the prefix is too long"),
         ({"prefix_length": 1 << 20}, "the prefix is too long"),
+        ({"required_length": -1}, "what is required is damaged"),
+        ({"required": [0, 1, 5]}, "what is required is damaged"),
+        ({"required": [-1, 1, 5]}, "what is required is damaged"),
+        ({"required": [9, 1, 5]}, "what is required is damaged"),
+        ({"required": [1]}, "what is required is damaged"),
+        ({"required": [2, 1, 5]}, "what is required is cut off"),
+        ({"required": [1, 0, 5]}, "what is required is damaged"),
+        ({"required": [1, 2, 5]}, "what is required is damaged"),
+        ({"required": [1, 1, 40]}, "an id is not in the vocabulary"),
+        ({"required": [1, 2, 5, 3]}, "EOS can't be required"),
+        ({"required": [1, 64, *[5] * 64]}, "too much is required"),
+        ({"required": [1, 1, 5] * 64}, "too much is required"),
     ],
     ids=str,
 )
 def test_options_out_of_range_are_refused(pair_of: PairOf, change: dict[str, Any], said: str) -> None:
     engine = pair_of().native()
     prefix, ids, lengths = np.zeros(1, np.int32), np.array([5, 3], np.int32), np.array([2], np.int64)
-    options = SearchOptions(beam=4, n_best=1, batch_tokens=9, alpha=0.6, prefix=prefix.ctypes.data)
+    options = SearchOptions(beam=4, n_best=1, batch_tokens=9, alpha=0.6)
+    required = np.array(change.get("required", ()), np.int32)
+    rules = Rules(prefix.ctypes.data, required.ctypes.data, 0, len(required))
     for name, value in change.items():
-        setattr(options, name, value)
+        if name != "required":
+            setattr(rules if hasattr(rules, name) else options, name, value)
     message = ctypes.create_string_buffer(MESSAGE)
     found = library().regard_native_search(
-        *(engine.engine, ids.ctypes.data, lengths.ctypes.data, 1, options, Progress(), message, MESSAGE)
+        *(engine.engine, ids.ctypes.data, lengths.ctypes.data, 1, rules, options, Progress(), message, MESSAGE)
     )
     assert not found
     assert message.value.decode() == said

@@ -16,10 +16,12 @@ from tests.support.engines import SEARCHES, same, sources
 from tests.support.models import banning
 
 from regard.config.decode import DecodeConfig
+from regard.config.special_tokens import UNK
 from regard.engines.engine import Request
 from regard.engines.native import library
 from regard.engines.native.native_engine import NativeEngine
 from regard.errors import Failed, UserError
+from regard.search.hypothesis import Alternatives
 from regard.search.sampling import Sampling
 from regard.translate.alignment import cross_attention
 from regard.translate.load import load
@@ -139,6 +141,80 @@ def test_a_prefix_is_kept(pair_of: PairOf) -> None:
         assert all(one[0].tokens[:2] == (9, 17) for one in found)
 
 
+def test_each_source_has_its_own_prefix(pair_of: PairOf) -> None:
+    """One of them empty, and one longer than the limit."""
+    pair = pair_of()
+    alone = NativeEngine(pair.config, pair.weights, int8=False)  # has no reference to ask
+    prefixes = tuple(tuple(4 + (number + place) % 30 for place in range(number % 9)) for number in range(24))
+    for beam in (1, 3):
+        request = Request(DecodeConfig(beam=beam, extra_length=1), prefixes=prefixes, token_scores=True)
+        found = alone.search(sources(), request)
+        same(found, pair.torch.search(sources(), request))
+        for one, prefix in zip(found, prefixes, strict=True):
+            assert one[0].tokens[: len(prefix)] == prefix
+
+
+REQUIRED: list[Alternatives] = [
+    (((9,),),),
+    (((9, 9),), ((9, 9, 9, 5),)),
+    (((9, 10, 11), (9, 10, 12), (30,)), ((10, 11),)),
+    (),
+    (((5,), (5, 6)), ((6, 5, 6, 5, 7),), ((5,), (5, 6))),
+    tuple(((token, token + 1, token + 2),) for token in range(4, 12)),  # 25 banks, of two hypotheses each
+    (((7, 8), (8, 7), (39,)), ((38, 37, 36, 35, 34, 33, 32),)),
+]
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+@pytest.mark.parametrize("no_repeat", [0, 3])
+def test_required_tokens(pair_of: PairOf, beam: int, no_repeat: int) -> None:
+    """Of each source its own, with a prefix that begins one, and where a limit is below what is required."""
+    pair = pair_of()
+    alone = NativeEngine(pair.config, pair.weights, int8=False)
+    terms = (*REQUIRED, *REQUIRED)
+    for prefix, extra in (((), 3), ((6, 5, 9), 12)):
+        request = Request(
+            DecodeConfig(beam=beam, extra_length=extra), beam, terms=terms, prefix=prefix, no_repeat=no_repeat
+        )
+        found = alone.search(sources(14), request)
+        same(found, pair.torch.search(sources(14), request))
+        for hypotheses, own in zip(found, terms, strict=True):
+            assert hypotheses or no_repeat
+            for one, choice in itertools.product(hypotheses, own):
+                windows = {one.tokens[at : at + size] for at in range(len(one.tokens)) for size in range(1, 8)}
+                assert windows & set(choice)
+    for_all = Request(DecodeConfig(beam=beam, extra_length=3), required=((9, 10), (5,)), no_repeat=no_repeat)
+    same(alone.search(sources(9), for_all), pair.torch.search(sources(9), for_all))
+
+
+@pytest.mark.parametrize("int8", [False, True])
+def test_required_tokens_beside_others(pair_of: PairOf, int8: bool) -> None:
+    """Bit for bit: alone, by a team with a vocabulary of several chunks, and with more sentences than rows."""
+    pair = pair_of(steps=3, vocabulary=1300)
+    many = sources(40)
+    terms: tuple[Alternatives, ...] = tuple(
+        (((1290 - number, 700), (1200,)), ((600 + number, 5, number + 4),)) if number % 3 else ()
+        for number in range(40)
+    )
+    request = Request(DecodeConfig(beam=4, extra_length=6), 2, terms=terms)
+    found = pair.native(int8=int8, threads=2).search(many, request)
+    alone, team = (pair.native(int8=int8, threads=threads) for threads in (1, 3))
+    assert alone.search(many, request) == found
+    for number in range(0, 40, 7):
+        own = Request(request.decode, 2, terms=terms[number : number + 1])
+        assert team.search([many[number]], own) == alone.search([many[number]], own) == [found[number]]
+
+
+def test_what_no_output_can_hold(pair_of: PairOf) -> None:
+    """An unknown token, and a sequence that repeats what may not be repeated."""
+    decode = DecodeConfig(beam=2, extra_length=4)
+    alone = NativeEngine(pair_of().config, pair_of().weights, int8=False)
+    assert alone.search([[5], [6]], Request(decode, terms=((((UNK,),),), (((7,),),))))[0] == []
+    again = Request(decode, required=((7, 8, 9, 7, 8, 9),), no_repeat=3)
+    with pytest.raises(UserError, match="no output can hold .*require less"):
+        alone.search([[5]], again)
+
+
 def test_the_limit_is_the_reference_s(pair_of: PairOf) -> None:
     """EOS is forced there; with learned positions the model's own limit counts."""
     for changes in ({}, {"positions": "learned", "max_length": 14}):
@@ -176,6 +252,7 @@ def test_what_it_leaves_to_the_reference(pair_of: PairOf) -> None:
         Request(decode, no_repeat=2),
         Request(decode, sampling=Sampling(seed=1)),
         Request(DecodeConfig(beam=70, extra_length=1)),
+        Request(decode, required=(tuple(4 + number % 30 for number in range(64)),)),
     ):
         assert engine.search(sources(6), request) == pair.torch.search(sources(6), request)
     alone = NativeEngine(pair.config, pair.weights, int8=False)

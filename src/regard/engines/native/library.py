@@ -9,7 +9,7 @@ from pathlib import Path
 from regard.engines.native.build import LIBRARY
 from regard.errors import UserError
 
-ABI = 3
+ABI = 4
 ISAS = ("auto", "avx512-vnni", "avx2", "plain")
 PATH_VARIABLE, ISA_VARIABLE = "REGARD_NATIVE_LIBRARY", "REGARD_NATIVE_ISA"
 MESSAGE = 512  # bytes of an error message
@@ -40,9 +40,16 @@ class SearchOptions(ctypes.Structure):
     _fields_ = [
         *((name, c_int32) for name in ("beam", "n_best", "extra_length", "penalty", "scored", "batch_tokens")),
         ("alpha", c_double),
-        ("prefix", c_void_p),
-        ("prefix_length", c_int32),
         ("no_repeat", c_int32),
+    ]
+
+
+class Rules(ctypes.Structure):
+    """RegardRules of source/c_api.h."""
+
+    _fields_ = [
+        *((name, c_void_p) for name in ("prefix", "required")),
+        *((name, c_int32) for name in ("prefix_length", "required_length")),
     ]
 
 
@@ -83,7 +90,7 @@ def library() -> ctypes.CDLL:
     loaded.regard_native_free.restype, loaded.regard_native_free.argtypes = None, (c_void_p,)
     loaded.regard_native_search.restype = POINTER(Found)
     loaded.regard_native_search.argtypes = (
-        *(c_void_p, c_void_p, c_void_p, c_int64, POINTER(SearchOptions), Progress),
+        *(c_void_p, c_void_p, c_void_p, c_int64, POINTER(Rules), POINTER(SearchOptions), Progress),
         *message,
     )
     loaded.regard_native_free_found.restype, loaded.regard_native_free_found.argtypes = None, (POINTER(Found),)

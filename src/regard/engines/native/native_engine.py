@@ -1,8 +1,7 @@
 """The native engine for CPUs: C++ (source/), with the same search as the reference engine.
 
 It returns the same outputs as the reference, token for token: candidates, ranking and limits are the same. Sampling,
-trees, banned and required words are delegated to the reference, as is a sentence that reaches the end of the position
-table.
+trees and banned words are delegated to the reference, as is a sentence that reaches the end of the position table.
 
 Shapes: T target positions, S source positions.
 """
@@ -18,19 +17,28 @@ from numpy.typing import NDArray
 from regard.config.model import TransformerConfig
 from regard.config.special_tokens import EOS
 from regard.cores import available_cores
-from regard.engines.engine import Engine, Progress, Request, quiet
+from regard.engines.engine import Engine, Progress, Request, of_batch, quiet
 from regard.engines.native import library
-from regard.engines.native.library import MESSAGE, Found, SearchOptions, Tensor
+from regard.engines.native.library import MESSAGE, Found, Rules, SearchOptions, Tensor
 from regard.engines.native.pack import packed_config, packed_tensors, positions
 from regard.errors import Failed, UserError
 from regard.saved.weights import Array
-from regard.search.hypothesis import NO_NUMBERS, Hypothesis, unscored
+from regard.search.hypothesis import (
+    NO_NUMBERS,
+    NONE_HOLDS,
+    Alternatives,
+    Hypothesis,
+    requirements,
+    unscored,
+    weight,
+)
 
 ROWS = 64  # kRows of source/search/worker.h: hypotheses that a thread extends together
 WAITING = 1.5  # sentences in the engine for each that has a row
 WIDEST = 64  # the widest beam that it supports
 LEAST_BLOCKED = 3  # tokens in a row that may not come twice; of fewer, more would be banned than a row keeps choices
 WIDEST_BLOCKED = 32  # the widest beam with repetition blocked: half of the choices are for banned tokens
+MOST_BANKS = 64  # kMostBanks of source/search/required.h: required tokens of a sentence, and one
 BATCH_TOKENS = 512  # source tokens that are encoded together
 LONGEST = (1 << 31) - 1
 PENALTIES = {"paper": 0, "average": 1}
@@ -69,12 +77,12 @@ class NativeEngine:
             return self._refer(sources, request, progress)
         readable = [number for number, source in enumerate(sources) if len(source) < self.positions]
         found: list[list[Hypothesis] | None] = [None] * len(sources)
-        answers = self._search([sources[number] for number in readable], request, progress)
+        answers = self._search([sources[number] for number in readable], of_batch(request, readable), progress)
         for number, hypotheses in zip(readable, answers, strict=True):
             found[number] = hypotheses
         rest = [number for number, hypotheses in enumerate(found) if hypotheses is None]
         for number, hypotheses in zip(
-            rest, self._refer([sources[number] for number in rest], request, progress), strict=True
+            rest, self._refer([sources[number] for number in rest], of_batch(request, rest), progress), strict=True
         ):
             found[number] = hypotheses
         return [hypotheses for hypotheses in found if hypotheses is not None]
@@ -103,17 +111,19 @@ class NativeEngine:
 
     def _unsupported(self, request: Request) -> bool:
         """Return whether the request needs the reference."""
-        rules = (request.banned, request.required, request.terms, request.prefixes, request.trees)
+        longest = max(map(len, (request.prefix, *request.prefixes)))
+        required = requirements(request.required, request.terms or ((),))
         return (
             request.sampling is not None
             or request.decoding != "search"
             or request.unknown
-            or any(rules)
+            or bool(request.banned or request.trees)
             or request.decode.beam > WIDEST
             or (request.no_repeat > 0 and request.decode.beam > WIDEST_BLOCKED)
             or 0 < request.no_repeat < LEAST_BLOCKED
             or request.decode.beta > 0
-            or len(request.prefix) >= self.positions
+            or longest >= self.positions
+            or any(sum(map(weight, own)) >= MOST_BANKS for own in required)
         )
 
     def _create(self, tensors: Sequence[Array], int8: bool, threads: int) -> int:
@@ -138,12 +148,11 @@ class NativeEngine:
             return []
         lengths = np.array([len(source) + 1 for source in sources], np.int64)
         ids = _ids([token for source in sources for token in (*source, EOS)])
-        prefix = _ids(request.prefix)
-        options = _options(request, prefix)
+        rules = _Rules(request, len(sources))
         message = ctypes.create_string_buffer(MESSAGE)
         report = _Report(progress)
         found = self.library.regard_native_search(
-            *(self.engine, ids.ctypes.data, lengths.ctypes.data, len(sources), options),
+            *(self.engine, ids.ctypes.data, lengths.ctypes.data, len(sources), rules.given, _options(request)),
             *(report.callback, message, MESSAGE),
         )
         if report.error is not None:
@@ -155,11 +164,11 @@ class NativeEngine:
                 raise MemoryError(message.value.decode())
             raise UserError(f"the native engine can't search: {message.value.decode()}; use --engine torch")
         try:
-            answers = _hypotheses(found.contents, scored=request.token_scores or request.decode.beam > 1)
+            answers = _hypotheses(found.contents, scored=_scored(request) or request.decode.beam > 1)
         finally:
             self.library.regard_native_free_found(found)
-        if not all(answer is None or answer for answer in answers):
-            raise Failed(NO_NUMBERS)
+        if not request.terms and not all(answer is None or answer for answer in answers):
+            raise UserError(NONE_HOLDS) if request.required else Failed(NO_NUMBERS)
         progress(sum(answer is not None for answer in answers) - report.told)
         return answers
 
@@ -169,6 +178,34 @@ class NativeEngine:
         if self.reference is None:
             raise UserError("this needs the reference engine; use --engine torch")
         return self.reference().search(sources, request, progress)
+
+
+class _Rules:
+    """The prefixes and required tokens of each source, as the library reads them; they live as long as this object."""
+
+    def __init__(self, request: Request, sources: int) -> None:
+        self.given: ctypes.Array[Rules] | None = None
+        if not (request.prefix or request.prefixes or request.required or request.terms):
+            return
+        prefixes = request.prefixes or (request.prefix,) * sources
+        required = requirements(request.required, request.terms or ((),) * sources)
+        self._prefixes, self._required = list(map(_ids, prefixes)), [_ids(_flat(own)) for own in required]
+        self.given = (Rules * sources)(
+            *(
+                Rules(prefix.ctypes.data, own.ctypes.data, len(prefix), len(own))
+                for prefix, own in zip(self._prefixes, self._required, strict=True)
+            )
+        )
+
+
+def _flat(required: Alternatives) -> list[int]:
+    """Return requirements as RegardRules has them."""
+    flat: list[int] = []
+    for choice in required:
+        flat.append(len(choice))
+        for sequence in choice:
+            flat += (len(sequence), *sequence)
+    return flat
 
 
 class _Report:
@@ -194,18 +231,20 @@ def _ids(tokens: Sequence[int]) -> NDArray[np.int32]:
     return np.array(tokens, np.int32)
 
 
-def _options(request: Request, prefix: NDArray[np.int32]) -> SearchOptions:
+def _scored(request: Request) -> bool:
+    return request.token_scores or bool(request.required or request.terms)
+
+
+def _options(request: Request) -> SearchOptions:
     decode = request.decode
     return SearchOptions(
         beam=decode.beam,
         n_best=request.n_best,
         extra_length=min(decode.extra_length, LONGEST),
         penalty=PENALTIES[decode.penalty],
-        scored=request.token_scores,
+        scored=_scored(request),
         batch_tokens=min(request.batch_tokens or BATCH_TOKENS, LONGEST),
         alpha=decode.alpha,
-        prefix=prefix.ctypes.data,
-        prefix_length=len(prefix),
         no_repeat=request.no_repeat,
     )
 

@@ -206,6 +206,26 @@ def restore(reading: Reading, written: str, pairs: Pairs | None, target: str | N
     return _finished(reading, chunks, count)
 
 
+def unrestored(reading: Reading, shown: str, rank: Rank, language: str | None) -> str:
+    """Return what the model writes where a translation begins with `shown`: without marks, and with its stand-ins.
+
+    rank, language: of the translation, whose case is that of ordinary text.
+    """
+    text = shown.removeprefix(reading.before)
+    for own, _ in reading.placed:
+        text = text.replace(own, "", 1)
+    slots = sorted(reading.slots, key=lambda slot: -len(slot.text))
+    pattern = re.compile("|".join(re.escape(slot.text) for slot in slots) or r"(?!)")
+    parts, at = [], 0
+    for found in [*pattern.finditer(text), None]:
+        between = text[at : found.start() if found else len(text)]
+        parts.append(ordinary(between, rank, language, first=not at) if reading.casing else between)
+        if found:
+            parts.append(next(slot.read for slot in slots if slot.text == found.group()))
+            at = found.end()
+    return " ".join("".join(parts).split())
+
+
 def _finished(reading: Reading, chunks: list[Chunk], count: Counter[int]) -> Restored:
     """Append what was lost, and report what became of each span."""
     chunks += [Chunk(f" {slot.text}") for slot in reading.slots if not count[slot.number]]

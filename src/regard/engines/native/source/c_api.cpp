@@ -43,15 +43,13 @@ void check_ids(const int32_t* ids, int64_t length, int32_t vocabulary) {
     check(ids[at] >= 0 && ids[at] < vocabulary, "an id is not in the vocabulary");
 }
 
-SearchOptions options_of(const RegardOptions& given, const RegardConfig& config) {
+SearchOptions options_of(const RegardOptions& given) {
   check(given.beam >= 1 && given.beam < kMostChoices, "the beam is out of range");
   check(given.n_best >= 1 && given.n_best <= given.beam, "n_best is out of range");
   check(given.extra_length >= 0, "extra_length is out of range");
   check(given.alpha >= 0 && given.alpha <= 10, "alpha is out of range");
   check(given.penalty == 0 || given.penalty == 1, "the penalty is unknown");
   check(given.batch_tokens >= 1, "batch_tokens is out of range");
-  check(given.prefix_length >= 0 && given.prefix_length < config.positions, "the prefix is too long");
-  check_ids(given.prefix, given.prefix_length, config.vocabulary);
   check(given.no_repeat >= 0, "no_repeat is out of range");
   SearchOptions options;
   options.beam = given.beam;
@@ -60,21 +58,56 @@ SearchOptions options_of(const RegardOptions& given, const RegardConfig& config)
   options.penalty = Penalty(given.penalty);
   options.scored = given.scored != 0;
   options.batch_tokens = given.batch_tokens;
-  options.prefix.assign(given.prefix, given.prefix + given.prefix_length);
   options.no_repeat = given.no_repeat;
   return options;
 }
 
-std::vector<Task> tasks_of(Job& job, const int32_t* ids, const int64_t* lengths, int64_t sources, int extra_length,
-                           const RegardConfig& config) {
+Required required_of(const int32_t* given, int64_t length, int32_t vocabulary) {
+  std::vector<Required::Requirement> requirements;
+  int64_t at = 0;
+  const auto read = [&] {
+    check(at < length, "what is required is cut off");
+    const int32_t count = given[at++];
+    check(count >= 1 && count <= length - at, "what is required is damaged");  // each of them takes a number at least
+    return count;
+  };
+  while (at < length) {
+    Required::Requirement sequences(read());
+    for (std::vector<int32_t>& sequence : sequences) {
+      const int32_t count = read();
+      check_ids(given + at, count, vocabulary);
+      sequence.assign(given + at, given + at + count);
+      at += count;
+      check(std::find(sequence.begin(), sequence.end(), kEos) == sequence.end(), "EOS can't be required");
+    }
+    requirements.push_back(std::move(sequences));
+    check(requirements.size() < Required::kMostBanks, "too much is required");
+  }
+  Required required(std::move(requirements));
+  check(required.tokens() < Required::kMostBanks, "too much is required");
+  return required;
+}
+
+Rules rules_of(const RegardRules& given, const RegardConfig& config) {
+  check(given.prefix_length >= 0 && given.prefix_length < config.positions, "the prefix is too long");
+  check(given.required_length >= 0, "what is required is damaged");
+  check_ids(given.prefix, given.prefix_length, config.vocabulary);
+  return {{given.prefix, given.prefix + given.prefix_length},
+          required_of(given.required, given.required_length, config.vocabulary)};
+}
+
+std::vector<Task> tasks_of(Job& job, const int32_t* ids, const int64_t* lengths, int64_t sources,
+                           const RegardRules* rules, int extra_length, const RegardConfig& config) {
   check(sources >= 0 && sources <= kMostSources, "there are too many sources");
   std::vector<Task> tasks(sources);
   const int64_t last = config.positions - 1;  // positions hold BOS and the tokens, or the tokens and EOS
   for (int64_t source = 0; source < sources; ids += lengths[source], ++source) {
     check(lengths[source] >= 1 && lengths[source] <= config.positions, "a source is too long");
     check_ids(ids, lengths[source], config.source_vocabulary);
-    const int64_t wanted = std::max<int64_t>(lengths[source] - 1 + extra_length, job.options.prefix.size());
     Task& task = tasks[source];
+    if (rules != nullptr) task.rules = rules_of(rules[source], config);
+    const int64_t least = std::max<int64_t>(task.rules.prefix.size(), task.rules.required.tokens());
+    const int64_t wanted = std::max(lengths[source] - 1 + extra_length, least);
     task.job = &job;
     task.ids = ids;
     task.length = int(lengths[source]);
@@ -127,7 +160,7 @@ void search_longest_first(Engine& engine, Job& job, std::vector<Task>& tasks, in
 
 }  // namespace
 
-int32_t regard_native_abi() { return 3; }
+int32_t regard_native_abi() { return 4; }
 
 const char* regard_native_isa(const char* name) {
   const Kernels* kernels = find_kernels(name);
@@ -149,15 +182,15 @@ void* regard_native_create(const RegardConfig* config, const RegardTensor* tenso
 void regard_native_free(void* engine) { delete static_cast<Engine*>(engine); }
 
 RegardFound* regard_native_search(void* engine, const int32_t* ids, const int64_t* lengths, int64_t sources,
-                                  const RegardOptions* options, int (*progress)(int), char* message,
-                                  int64_t message_size) {
+                                  const RegardRules* rules, const RegardOptions* options, int (*progress)(int),
+                                  char* message, int64_t message_size) {
   auto found = std::make_unique<Found>();
   const bool done = guarded(message, message_size, [&] {
     Engine& searcher = *static_cast<Engine*>(engine);
     const RegardConfig& config = searcher.model().config;
     Job job;
-    job.options = options_of(*options, config);
-    std::vector<Task> tasks = tasks_of(job, ids, lengths, sources, options->extra_length, config);
+    job.options = options_of(*options);
+    std::vector<Task> tasks = tasks_of(job, ids, lengths, sources, rules, options->extra_length, config);
     if (!tasks.empty()) search_longest_first(searcher, job, tasks, progress);
     if (job.failed) throw std::bad_alloc();
     for (const Task& task : tasks) found->add(task);

@@ -11,8 +11,14 @@ extern "C" {
 struct RegardOptions {
   int32_t beam, n_best, extra_length, penalty, scored, batch_tokens;
   double alpha;
-  const int32_t* prefix;
-  int32_t prefix_length, no_repeat;
+  int32_t no_repeat;
+};
+
+// The rules of one source.
+struct RegardRules {
+  const int32_t* prefix;    // what its outputs begin with
+  const int32_t* required;  // of each requirement its number of sequences, and of each its length and its tokens
+  int32_t prefix_length, required_length;
 };
 
 // The hypotheses of all sources, one after another: counts[i] of source i, each with lengths[j] tokens.
@@ -34,10 +40,11 @@ const char* regard_native_isa(const char* name);
 void* regard_native_create(const RegardConfig* config, const RegardTensor* tensors, int64_t count, const char* isa,
                            int32_t threads, char* message, int64_t message_size);
 void regard_native_free(void* engine);
-// Search for the outputs of sources whose ids, each ended by EOS, stand one after another. Null and a message if it fails.
+// Search for the outputs of sources whose ids, each ended by EOS, stand one after another. rules: one for each source, or
+// null. Null and a message if it fails. A source has no hypotheses if no output can hold all that is required of it.
 RegardFound* regard_native_search(void* engine, const int32_t* ids, const int64_t* lengths, int64_t sources,
-                                  const RegardOptions* options, int (*progress)(int), char* message,
-                                  int64_t message_size);
+                                  const RegardRules* rules, const RegardOptions* options, int (*progress)(int),
+                                  char* message, int64_t message_size);
 void regard_native_free_found(RegardFound* found);
 // The cross-attention of a layer, the mean of its heads: target_length rows of source_length. 0 if it fails.
 int32_t regard_native_attention(void* engine, const int32_t* source, int64_t source_length, const int32_t* target,

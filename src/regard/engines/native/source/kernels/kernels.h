@@ -70,8 +70,9 @@ struct Selection {
   float reference;                   // of the chunk that is being summed
   int wanted;                        // how many to keep
   int kept;
-  int forced;                        // a token whose logit is wanted whatever it is, or -1
-  float forced_logit;
+  const int32_t* asked;              // tokens whose logits are wanted whatever they are, ascending; they are not kept
+  float* asked_logit;                // by thread, each writes those of its columns
+  int asked_count, asked_next;
   bool normalise;                    // whether the sums are wanted
   float lanes[16];                   // of the chunk that is being summed
   float logit[kMostChoices];         // the greatest, in descending order; of equal ones the lower token first

@@ -38,8 +38,7 @@ struct Select {
       if (above)
         for (int p = 0; p < vectors; ++p)
           if (any_above(logits[p], all(found.threshold))) keep(found, first + p * kWidth, logits[p]);
-      const int forced = found.forced - first;
-      if (forced >= 0 && forced < vectors * kWidth) found.forced_logit = logits[forced / kWidth][forced % kWidth];
+      if (found.asked_count > 0) answer(found, first, vectors, logits);
     }
   }
 
@@ -66,10 +65,26 @@ struct Select {
     found.reference = reference;
   }
 
+  static bool is_asked(const Selection& found, int token) {
+    for (int at = 0; at < found.asked_count; ++at)
+      if (found.asked[at] >= token) return found.asked[at] == token;
+    return false;
+  }
+
+  // Note the logits of the tokens asked for among these columns, which come in ascending order.
+  __attribute__((noinline)) static void answer(Selection& found, int first, int vectors, const Vec* logits) {
+    for (; found.asked_next < found.asked_count; ++found.asked_next) {
+      const int column = found.asked[found.asked_next] - first;
+      if (column >= vectors * kWidth) return;
+      if (column >= 0) found.asked_logit[found.asked_next] = logits[column / kWidth][column % kWidth];
+    }
+  }
+
   // Insert what is above the least that is kept. Columns come in ascending order, so of equal logits the first stays.
   __attribute__((noinline)) static void keep(Selection& found, int column, Vec logit) {
     for (int lane = 0; lane < kWidth; ++lane) {
       if (!(logit[lane] > found.threshold) || column + lane < kReserved) continue;
+      if (is_asked(found, column + lane)) continue;
       int place = found.kept < found.wanted ? found.kept++ : found.wanted - 1;
       for (; place > 0 && logit[lane] > found.logit[place - 1]; --place) {
         found.logit[place] = found.logit[place - 1];

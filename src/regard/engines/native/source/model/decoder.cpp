@@ -56,9 +56,8 @@ void remember_rows(Workspace& space, const Part& part, const std::vector<Decoder
   part.sync();
 }
 
-// Add what another thread kept of later columns; `forced`: whether the forced token is one of them.
-void join(Selection& all, const Selection& later, bool forced) {
-  if (forced) all.forced_logit = later.forced_logit;
+// Add what another thread kept of later columns.
+void join(Selection& all, const Selection& later) {
   for (int kept = 0; kept < later.kept; ++kept) {
     if (all.kept == all.wanted && !(later.logit[kept] > all.logit[all.wanted - 1])) continue;
     int place = all.kept < all.wanted ? all.kept++ : all.wanted - 1;
@@ -88,8 +87,7 @@ void project(Workspace& space, const Part& part, const Rows& rows) {
   if (part.index == 0)
     for (int other = 1; other < part.size; ++other)
       for (int row = 0; row < rows.count; ++row)
-        join(space.selections[row], space.selections[other * stride + row],
-             space.selections[row].forced >= part.share_of(other, space.chunks).first * kChunk * kPanel);
+        join(space.selections[row], space.selections[other * stride + row]);
   part.sync();
 }
 

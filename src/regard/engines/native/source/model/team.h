@@ -50,9 +50,8 @@ struct Part {
     if (size > 1) barrier->wait();
   }
   // Its share of `count` things.
-  Range share(int count) const { return share_of(index, count); }
-  Range share_of(int part, int count) const {
-    return {int(int64_t(count) * part / size), int(int64_t(count) * (part + 1) / size)};
+  Range share(int count) const {
+    return {int(int64_t(count) * index / size), int(int64_t(count) * (index + 1) / size)};
   }
 };
 

@@ -203,7 +203,7 @@ void Engine::take(Worker& worker, std::vector<Task*>& taken) {
   int rows = worker.free_rows(), tokens = 0;
   while (!queue_.empty() && worker.sentences() + int(taken.size()) < share) {
     Task* task = queue_.front();
-    rows -= task->job->options.beam;
+    rows -= task->rows();
     tokens += task->length;
     const bool first = taken.empty();
     if (rows < 0 || (tokens > std::min(kEncoderTokens, task->job->options.batch_tokens) && !first)) return;

@@ -27,10 +27,10 @@ void Worker::admit(const std::vector<Task*>& tasks, const Part& part) {
       spare_.pop_back();
       Slot& slot = slots_.back();
       slot.task = task;
-      slot.rows.assign(free_.end() - task->job->options.beam, free_.end());
+      slot.rows.assign(free_.end() - task->rows(), free_.end());
       free_.resize(free_.size() - slot.rows.size());
       used_rows_ += int(slot.rows.size());
-      slot.search.begin(task->job->options, task->limit);
+      slot.search.begin(task->job->options, task->rules, task->limit);
       sources_.push_back({task->ids, task->length, slot.rows[0]});
     }
   }

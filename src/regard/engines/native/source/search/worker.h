@@ -25,14 +25,17 @@ struct Task {
   Job* job;
   const int32_t* ids;  // ended by EOS
   int length, limit;
+  Rules rules;
   bool limited = false;  // by the engine's positions rather than by the job's own limit
   bool unsure = false;   // it was limited, and came to that limit
   std::vector<Hypothesis> found;
 
   int positions() const { return length > limit + 1 ? length : limit + 1; }
+  int rows() const { return rules.rows(job->options.beam); }
 };
 
 constexpr int kRows = 64;            // hypotheses that a worker extends together; a beam has one each
+static_assert(kRows >= Required::kMostBanks);
 constexpr int kEncoderTokens = 512;  // that are encoded together, unless one sentence has more
 
 class Worker {
