@@ -54,8 +54,15 @@ def test_a_glossary_and_what_it_could_not_place(monkeypatch: pytest.MonkeyPatch,
     given = ("--model", str(folder), "--glossary", str(terms), "--no-protect", "--force")
     code, out, error = run(*given, TEXT)
     assert (code, b"Weib" in out, "placed" in error) == (0, True, False)
-    code, out, error = run(*given, "--ban", "Weib", stdin=f"x\n{TEXT}\n".encode())
-    assert (code, out.count(b"\n"), "line 2: 'woman' could not be placed as 'Weib'" in error) == (0, 2, True)
+    code, out, error = run(*given, "--ban", "Weib", TEXT)
+    assert (code, out, "Weib" in error) == (2, b"", True)
+    long = "가" * 60  # more subwords than are required of a sentence
+    terms.write_text(f"woman\t{long}\n")
+    code, out, error = run(*given, stdin=f"x\n{TEXT}\n".encode())
+    assert (code, out.count(b"\n"), f"line 2: 'woman' could not be placed as '{long}'" in error) == (0, 2, True)
+    code, out, _ = run(*given, "--format", "jsonl", TEXT)
+    assert json.loads(out)["sentences"][0]["terms"] == [{"source": "woman", "targets": [long], "placed": False}]
+    terms.write_text("woman\tWeib\n")
     code, out, _ = run(*given, "--format", "jsonl", TEXT)
     assert json.loads(out)["sentences"][0]["terms"] == [{"source": "woman", "targets": ["Weib"], "placed": True}]
     terms.write_text("woman\n")
