@@ -69,6 +69,7 @@ def build(out: Path = LIBRARY, *, sanitizer: str | None = None, emulated: bool =
         link = [compiler, "-shared", "-pthread", *SANITIZERS.get(sanitizer or "", ["-O3"])]
         library = Path(temporary) / out.name
         _finish(*_start([*link, *(str(object_) for object_, _, _ in compiled), "-o", str(library)], out.name))
+        out.parent.mkdir(parents=True, exist_ok=True)
         partial = out.with_suffix(".partial")
         shutil.copyfile(library, partial)
         partial.replace(out)
