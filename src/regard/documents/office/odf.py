@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field, replace
 
 from regard.documents.document import Document, Languages
@@ -149,6 +149,19 @@ def _check(package: Package) -> None:
         raise UserError(f"{package.name}: is encrypted; save it without a password first")
 
 
+def _unless_hidden(attribute: str, hidden: Container[str], kind: str) -> Callable[[Walk, Element], Iterator[Piece]]:
+    """Return what yields an element's content, or, if its style is a hidden one, the element as it is."""
+
+    def content(walk: Walk, element: Element) -> Iterator[Piece]:
+        if element.attributes.get(attribute, "") in hidden:
+            walk.kept[kind] += 1
+            yield walk.raw(element)
+        else:
+            yield from walk.content(element)
+
+    return content
+
+
 def _with_styles(package: Package, member: str) -> Dialect:
     styles = _Styles()
     for part in ("styles.xml", member):
@@ -159,27 +172,11 @@ def _with_styles(package: Package, member: str) -> Dialect:
     def style(element: Element) -> str:
         return element.attributes.get("text:style-name", "")
 
-    def page(walk: Walk, element: Element) -> Iterator[Piece]:
-        """Yield a slide; a hidden one stays."""
-        if element.attributes.get("draw:style-name") in styles.hidden_pages:
-            walk.kept["hidden slide"] += 1
-            yield walk.raw(element)
-        else:
-            yield from walk.content(element)
-
-    def sheet(walk: Walk, element: Element) -> Iterator[Piece]:
-        """Yield a table; a hidden sheet stays."""
-        if element.attributes.get("table:style-name") in styles.hidden_sheets:
-            walk.kept["hidden sheet"] += 1
-            yield walk.raw(element)
-        else:
-            yield from walk.content(element)
-
     special = dict(TEXTS.special)
     if styles.hidden_pages:
-        special["draw:page"] = page
+        special["draw:page"] = _unless_hidden("draw:style-name", styles.hidden_pages, "hidden slide")
     if styles.hidden_sheets:
-        special["table:table"] = sheet
+        special["table:table"] = _unless_hidden("table:style-name", styles.hidden_sheets, "hidden sheet")
     return replace(
         TEXTS,
         special=special,
