@@ -1,14 +1,17 @@
 """The results of a translator: texts made of sentences with one or more candidate translations."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from unicodedata import east_asian_width
 
 from regard.memory.pair import Match, Pair
+from regard.saved.calibration import Calibration
 from regard.search.hypothesis import Hypothesis
 from regard.terms.glossary import TermUse
 from regard.text.protected.detect import Detected
-from regard.translate.confidence import UNJUDGED, Judgement
+from regard.translate.confidence import UNJUDGED, Judgement, judge
 from regard.translate.protected.reading import Kept
 from regard.translate.sentences import CLOSERS, FULL_WIDTH_ENDS
 from regard.translate.words import Pairs, word_numbers
@@ -51,11 +54,16 @@ class Sentence:
     """The pair of the memory that is its translation."""
     fuzzy: Match | None = None
     """The pair of the memory whose source is most like it, if that was asked for."""
-    judgement: Judgement = UNJUDGED
+    judge: Callable[[], Judgement] = field(default=lambda: UNJUDGED, repr=False, compare=False)
     kept: bool = False
     """Whether it was left untranslated: the translation is not sure enough, or the text is in another language."""
     language: Detected | None = None
     """The language of a text that is not in the model's source language."""
+
+    @cached_property
+    def judgement(self) -> Judgement:
+        """The estimated quality; computed when first asked for."""
+        return self.judge()
 
 
 @dataclass(frozen=True)
@@ -167,6 +175,20 @@ class Translation:
         """Return the sum of the sentences' scores."""
         outputs = (_numbered(sentence, number) for sentence in self.sentences)
         return sum(output.hypothesis.score for output in outputs if output is not None)
+
+
+def judge_best(
+    calibration: Calibration | None, source: str, ids: Sequence[int], outputs: Sequence[Output]
+) -> Judgement:
+    """Judge the best output of a sentence, of which the model has read the ids."""
+    if not outputs:
+        return UNJUDGED
+    best, written = outputs[0], outputs[0].text
+    for span in best.spans:  # what was kept is not copied
+        source, written = source.replace(span.text, " "), written.replace(span.text, " ")
+    found = judge(calibration, source, ids, written, best.hypothesis)
+    lost = any(span.how == "appended" for span in best.spans)
+    return replace(found, warnings=(*found.warnings, "appended")) if lost else found
 
 
 def _numbered(sentence: Sentence, number: int) -> Output | None:

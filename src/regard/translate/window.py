@@ -1,8 +1,7 @@
 """The translation of a window of texts, step by step: all sentences are searched together, and equal ones once."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from regard.cores import available_cores
@@ -12,13 +11,13 @@ from regard.text.normalise import normalise
 from regard.text.protected.detect import Detected
 from regard.text.protected.reserved import TO_SIGNS
 from regard.text.subword_file import LONGEST_PIECE
-from regard.translate.confidence import UNJUDGED, Judgement, judge
+from regard.translate.confidence import Judgement
 from regard.translate.protected.protect import Plan, Protector
 from regard.translate.protected.reading import unrestored
 from regard.translate.recall import Recall
 from regard.translate.sentences import SentencePart, SplitText, shorten
 from regard.translate.terms import Uses
-from regard.translate.translation import Output, Sentence, Translation
+from regard.translate.translation import Output, Sentence, Translation, judge_best
 
 if TYPE_CHECKING:
     from regard.memory.pair import Match
@@ -150,7 +149,7 @@ class Window:
         """Return a sentence of the result."""
         text = piece.text
         outputs, pair = self.outputs.get(text, ()) if language is None else (), self.recall.pairs.get(text)
-        judgement = RECALLED if pair is not None else self._judged(text, outputs)
+        judge = self._judge(text, outputs, language)
         return Sentence(
             text,
             tuple(self.translator.source_subwords.pieces(self.ids[text])),
@@ -159,27 +158,22 @@ class Window:
             self.uses.get(text, ()),
             pair,
             self.fuzzy.get(text),
-            FOREIGN if language is not None else judgement,
-            language is not None or not self._sure(judgement),
+            judge,
+            language is not None or not self._sure(judge),
             language,
         )
 
-    def _judged(self, text: str, outputs: tuple[Output, ...]) -> Judgement:
-        if not outputs:
-            return UNJUDGED
-        best, ids, calibration = outputs[0], self.ids[text], self.translator.calibration
-        if not best.spans:
-            return judge(calibration, text, ids, best.text, best.hypothesis)
-        written = best.text
-        for span in best.spans:  # what was kept is not copied
-            text, written = text.replace(span.text, " "), written.replace(span.text, " ")
-        found = judge(calibration, text, ids, written, best.hypothesis)
-        lost = any(span.how == "appended" for span in best.spans)
-        return replace(found, warnings=(*found.warnings, "appended")) if lost else found
+    def _judge(self, text: str, outputs: tuple[Output, ...], language: Detected | None) -> Callable[[], Judgement]:
+        """Return what judges a sentence, for when it is asked for."""
+        if language is not None:
+            return lambda: FOREIGN
+        if text in self.recall.pairs:
+            return lambda: RECALLED
+        return partial(judge_best, self.translator.calibration, text, self.ids[text], outputs)
 
-    def _sure(self, judgement: Judgement) -> bool:
+    def _sure(self, judge: Callable[[], Judgement]) -> bool:
         """Return whether a translation is sure enough to be given."""
         if self.options.min_confidence is None:
             return True
-        found = judgement.confidence
-        return not judgement.warnings and (found is None or found >= self.options.min_confidence)
+        found = judge()
+        return not found.warnings and (found.confidence is None or found.confidence >= self.options.min_confidence)
