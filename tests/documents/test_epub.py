@@ -30,6 +30,19 @@ def test_languages_and_directions() -> None:
     assert b"<dc:creator>Kim Writer</dc:creator>" in found["OPS/book.opf"]
 
 
+@pytest.mark.parametrize("name", ["본문—1.xhtml".encode(), "본문1.xhtml".encode("cp949")], ids=["utf-8", "cp949"])
+def test_names_that_are_not_marked_as_utf_8(name: bytes) -> None:
+    """Many programs write names in UTF-8 without the mark; what can't be UTF-8 is read as the format says."""
+    utf_8 = name.startswith("본".encode())
+    read, stand_in = name.decode("utf-8" if utf_8 else "cp437"), "x" * len(name)
+    pages = members(book(**{"OPS/book.opf": BOOK.replace("one%20two.xhtml", read)}))
+    pages[f"OPS/text/{stand_in}"] = pages.pop("OPS/text/one two.xhtml")
+    content = zipped(pages).replace(stand_in.encode(), name)
+    made = translated(content, "a.epub", upper)
+    assert b"BRAVE" in members(made)[f"OPS/text/{read}"]
+    assert (name in made) == utf_8
+
+
 @pytest.mark.parametrize(("version", "turned"), [("2.0", 0), ("3.0", 1), ("3.2", 1)])
 def test_the_direction_of_pages_is_an_attribute_since_version_3(version: str, turned: int) -> None:
     opf = BOOK.replace('version="3.0"', f'unique-identifier="i" version="{version}"')

@@ -41,7 +41,7 @@ class Package:
                 "open it in an office program and save it without a password in the format of its name"
             )
         try:
-            self._file = ZipFile(BytesIO(content))
+            self._file = _opened(content)
             self._infos = self._file.infolist()
         except (BadZipFile, ValueError, NotImplementedError, OSError, EOFError) as error:
             raise self._broken(error) from None
@@ -98,6 +98,14 @@ class Package:
                 if name not in self._members:
                     file.writestr(ZipInfo(name), changed[name], ZIP_DEFLATED)
         return out.getvalue()
+
+
+def _opened(content: bytes) -> ZipFile:
+    """Open a zip file; names that are not marked as UTF-8 are read so all the same, unless they can't be."""
+    try:
+        return ZipFile(BytesIO(content), metadata_encoding="utf-8")
+    except UnicodeDecodeError:
+        return ZipFile(BytesIO(content))
 
 
 def _anew(info: ZipInfo) -> ZipInfo:
