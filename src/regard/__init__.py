@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from regard.api import train as train
-    from regard.bulk.run import translate_shards as translate_shards
+    from regard.bulk.translate import translate_shards as translate_shards
     from regard.config.presets import preset as preset
     from regard.config.run import Config as Config
     from regard.data.prepare import prepare as prepare
@@ -67,7 +67,7 @@ _PUBLIC = {
     "train": "regard.api",
     "train_pairs": "regard.recipe.train_pairs",
     "translate_file": "regard.translate.document",
-    "translate_shards": "regard.bulk.run",
+    "translate_shards": "regard.bulk.translate",
     "tune": "regard.tuning.tune",
 }
 

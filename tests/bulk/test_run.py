@@ -14,9 +14,10 @@ import pytest
 
 import regard
 from regard.bulk.events import Event, Finished, ShardFailed
-from regard.bulk.run import BulkProgress, BulkReport, Observer, translate_shards
-from regard.bulk.shard import Shard
+from regard.bulk.run import BulkProgress, BulkReport, Observer
 from regard.bulk.storage import find_files
+from regard.bulk.task import Shard
+from regard.bulk.translate import RowTranslation, translate_shards
 from regard.bulk.worker import Job, PackedModel, ShardWorker, model_checksum, pack, packed_model
 from regard.errors import Failed, UserError
 
@@ -168,7 +169,7 @@ def test_an_output_that_is_not_seen_here(corpus: Path, folder: Path, monkeypatch
 
 
 def test_a_worker_of_another_version(folder: Path) -> None:
-    worker = ShardWorker(Job(regard.Options(), version="0.0.1"))
+    worker = ShardWorker(Job(RowTranslation(), version="0.0.1"))
     with pytest.raises(UserError, match="but the run was started by 0.0.1; install the same version on all hosts"):
         worker.load([])
 
@@ -204,18 +205,18 @@ def test_progress_has_rate_and_time_left() -> None:
 
 def test_a_host_that_does_not_see_the_model_gets_its_files(folder: Path, corpus: Path) -> None:
     packed = packed_model(folder)
-    worker = ShardWorker(Job(regard.Options()))
+    worker = ShardWorker(Job(RowTranslation()))
     worker.load([replace(packed, folder=corpus / "nowhere")])
     (made,) = worker._made
     assert model_checksum(pack(made)) == packed.checksum
-    shard = Shard(find_files(f"{corpus}/in/0.txt")[0], f"file://{corpus}/out")
+    shard = Shard(find_files(f"{corpus}/in/0.txt")[0], f"file://{corpus}/out/0.txt")
     list(worker.translate(shard))
     assert worker.close() > 0 and not made.exists()
-    there = ShardWorker(Job(regard.Options()))
+    there = ShardWorker(Job(RowTranslation()))
     there.load([packed])
-    list(there.translate(replace(shard, out=f"file://{corpus}/other")))
+    list(there.translate(replace(shard, output=f"file://{corpus}/other/0.txt")))
     assert contents(corpus / "out") == contents(corpus / "other") and not there._made
-    changed = ShardWorker(Job(regard.Options()))
+    changed = ShardWorker(Job(RowTranslation()))
     changed.load([replace(packed, checksum="another")])
     assert changed._made, "a folder of that name with another model in it is not used"
     changed.close()

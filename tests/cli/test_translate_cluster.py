@@ -9,7 +9,7 @@ import pytest
 from tests.support.command import Run
 
 from regard.bulk.run import BulkProgress, BulkReport, Observer
-from regard.cli.translate_cluster import _words
+from regard.cli.terminal.cluster import progress_words
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def translated(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         observer.warn("a remark")
         return report(**{"x.txt": "x.txt, line 3: 한국어"} if pattern == "bad" else {})
 
-    monkeypatch.setattr("regard.bulk.run.translate_shards", fake)
+    monkeypatch.setattr("regard.bulk.translate.translate_shards", fake)
     return calls
 
 
@@ -89,4 +89,4 @@ def test_failures(run: Run, folder: Path, translated: list[dict[str, Any]]) -> N
 
 def test_words_of_progress() -> None:
     progress = BulkProgress(40, 10, bytes=400, bytes_done=100, rows=5000, seconds=100.0, cpu_seconds=360.0)
-    assert _words(progress) == "10 of 40 shards, 5,000 rows, 50 rows/s, 0.10 core-hours, 0:05:00 left"
+    assert progress_words(progress) == "10 of 40 shards, 5,000 rows, 50 rows/s, 0.10 core-hours, 0:05:00 left"
