@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from regard.model.build import build as build
     from regard.pairs.clean import clean as clean
     from regard.pairs.synthesise import synthesise as synthesise
+    from regard.pairs.synthesise_shards import synthesise_shards as synthesise_shards
     from regard.recipe.train_pairs import train_pairs as train_pairs
     from regard.saved.folder import load_model as load_model
     from regard.saved.folder import save_model as save_model
@@ -64,6 +65,7 @@ _PUBLIC = {
     "preset": "regard.config.presets",
     "save_model": "regard.saved.folder",
     "synthesise": "regard.pairs.synthesise",
+    "synthesise_shards": "regard.pairs.synthesise_shards",
     "train": "regard.api",
     "train_pairs": "regard.recipe.train_pairs",
     "translate_file": "regard.translate.document",

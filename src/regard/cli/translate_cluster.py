@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from regard.cli.terminal.cluster import check_failures, summary, watched
+from regard.cli.terminal.cluster import check_failures, effort, watched
 
 if TYPE_CHECKING:
     from regard.translate.translator import Options
@@ -31,5 +31,8 @@ def translate_cluster(
 
     with watched() as observer:
         report = translate_shards(pattern, out, model=models, options=options, observer=observer, **settings)
-    typer.echo(json.dumps(asdict(report), ensure_ascii=False) if as_json else summary(report, out, "rows"))
+    if as_json:
+        typer.echo(json.dumps(asdict(report), ensure_ascii=False))
+    else:
+        typer.echo(f"{out}: {report.shards:,} shards, {report.lines_out:,} rows; {effort(report)}")
     check_failures(report)

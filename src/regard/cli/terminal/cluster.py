@@ -23,12 +23,10 @@ def watched() -> Iterator["Observer"]:
         yield observer
 
 
-def summary(report: "BulkReport", out: str, rows: str) -> str:
-    """Return the figures of a run in one line."""
-    return (
-        f"{out}: {report.shards:,} shards, {report.lines_out:,} {rows}; {report.translated:,} shards translated now, "
-        f"in {_clock(report.seconds)} and {report.cpu_seconds / 3600:.3f} core-hours"
-    )
+def effort(report: "BulkReport") -> str:
+    """Return what a run did, and what it took."""
+    hours = report.cpu_seconds / 3600
+    return f"{report.translated:,} shards translated now, in {_clock(report.seconds)} and {hours:.3f} core-hours"
 
 
 def check_failures(report: "BulkReport") -> None:
