@@ -4,58 +4,25 @@ Workers are in this process here; tests/bulk/test_cluster.py has them on a real 
 """
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.bulk_here import HerePool
 
 import regard
-from regard.bulk.events import Event, Finished, ShardFailed
+from regard.bulk.events import Event
 from regard.bulk.run import BulkProgress, BulkReport, Observer
 from regard.bulk.storage import find_files
 from regard.bulk.task import Shard
 from regard.bulk.translate import RowTranslation, translate_shards
-from regard.bulk.worker import Job, PackedModel, ShardWorker, model_checksum, pack, packed_model
+from regard.bulk.worker import Job, ShardWorker, model_checksum, pack, packed_model
 from regard.errors import Failed, UserError
 
+pytestmark = pytest.mark.usefixtures("here")
 LINES = ["1 2 3", "", "안녕 4", "5 \u202bשלום\u202c e\u0301", "👋 6"]
-
-
-class HerePool:
-    """Workers in this process: a shard whose name is in `dies` ends the run, as a killed driver does."""
-
-    peak_bytes = 0
-    dies: set[str] = set()
-    translated: list[str] = []
-
-    def __init__(self, job: Job, models: Sequence[PackedModel], workers: int | None) -> None:
-        self.worker = ShardWorker(job)
-        self.worker.load(models)
-
-    def run(self, shards: Sequence[Shard]) -> Iterator[Event]:
-        for shard in shards:
-            if shard.file.name in self.dies:
-                raise KeyboardInterrupt
-            try:
-                *_, record = self.worker.translate(shard)
-            except UserError as error:
-                yield ShardFailed(shard, str(error), final=True)
-                continue
-            self.translated.append(shard.file.name)
-            yield Finished(shard, record)  # type: ignore[arg-type]
-
-    def close(self) -> None:
-        pass
-
-
-@pytest.fixture(autouse=True)
-def here(monkeypatch: pytest.MonkeyPatch) -> type[HerePool]:
-    monkeypatch.setattr("regard.bulk.run._ray", lambda: (HerePool, lambda *_: nullcontext()))
-    HerePool.dies, HerePool.translated = set(), []
-    return HerePool
 
 
 @pytest.fixture
