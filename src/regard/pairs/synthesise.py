@@ -197,10 +197,12 @@ class PairMaker:
     """Lines -> pairs that pass the filters."""
 
     def __init__(self, translator: Translator, config: Synthesis, options: Options) -> None:
-        self.translator, self.config, self.options = translator, config, options
+        self.translator, self.config = translator, config
         if config.min_confidence is not None and translator.calibration is None:
             raise UserError("the model is not calibrated, so it has no confidence; run `regard calibrate` on it first")
-        translator.request(options)
+        greedy = translator.request(options).decode.beam == 1
+        scored = config.min_confidence is not None and greedy  # greedy search alone has no scores, and so no confidence
+        self.options = replace(options, token_scores=True) if scored else options
         translator.tag(options.target)
         self.languages = _languages(translator, options.target) if config.check_language else (None, None)
         self.identifier = LanguageIdentifier(code for code in self.languages if code is not None)
