@@ -81,6 +81,11 @@ def test_figures(run: Run, folder: Path, translated: list[dict[str, Any]]) -> No
     )
 
 
+def test_without_a_model_a_pattern_is_not_taken_for_a_text(run: Run, translated: list[dict[str, Any]]) -> None:
+    code, _, err = run("--cluster", "local", "corpus/*.txt.zst", "--out", "o")
+    assert (code, err, translated[0]["pattern"]) == (0, "regard: a remark\n", "corpus/*.txt.zst")
+
+
 def test_failures(run: Run, folder: Path, translated: list[dict[str, Any]]) -> None:
     code, out, err = run("--model", str(folder), "--cluster", "local", "bad", "--out", "o", "--json")
     assert code == 1 and json.loads(out)["failures"] == {"x.txt": "x.txt, line 3: 한국어"}

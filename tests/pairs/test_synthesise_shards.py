@@ -120,6 +120,12 @@ def test_what_changed_or_was_removed_is_made_again(corpus: Path, here: type[Here
     assert report.lines_in == sum(one.lines for one in alone(corpus))
 
 
+def test_an_endless_line_is_dropped_as_on_one_machine(corpus: Path) -> None:
+    (corpus / "in" / "a.txt").write_bytes(b"I am tired.\n" + b"x" * (2 << 20) + b"\nGood morning.\n")
+    assert go(corpus).failed == 0
+    assert alone(corpus)[0].dropped == {"too long": 1}
+
+
 def test_pairs_of_other_settings_are_not_mixed(corpus: Path, folder: Path) -> None:
     go(corpus)
     with pytest.raises(UserError, match=r"made otherwise \(synthesis\); choose another --out"):
@@ -161,7 +167,7 @@ def test_files_of_which_no_pairs_are_made(name: str, words: str, corpus: Path) -
 
 
 def test_mistakes_are_told_before_a_worker_starts(corpus: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(HerePool, "run")
+    monkeypatch.setattr("regard.bulk.run._ray", lambda: pytest.fail("a worker would start"))
     with pytest.raises(UserError, match="not calibrated, so it has no confidence"):
         synthesise_shards(f"{corpus}/in/**", corpus / "bt", Synthesis(min_confidence=0.5), model=folder)
     with pytest.raises(UserError, match="<2fr>"):

@@ -52,7 +52,7 @@ def translate(
 
     document = _checked_document(text, output, search, wording, bulk)
     options = _options(output, search, wording, sampling)
-    if model is None and document is None:
+    if model is None and document is None and bulk.cluster is None:
         wording = _with_language(wording, text, search.target)
     models = model or [default_model(wording.source, search.target)]
     translator = _load(models, search, bulk, compile_=compile_)
