@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 pytest.register_assert_rewrite("tests.support", "tests.documents")
 pytest_plugins = [
+    "tests.support.bulk_here",
     "tests.support.command",
     "tests.support.digits",
     "tests.support.experiments",

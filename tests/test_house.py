@@ -27,7 +27,7 @@ ORDER = (  # a room may use the rooms before it that its row names, never those 
     ("evaluate", "text data terms memory model saved search exchange engines translate"),
     ("look", "text model saved search engines translate"),
     ("serve", "text documents terms memory model saved search engines translate look"),
-    ("pairs", "text data documents terms memory model saved search engines translate evaluate"),
+    ("pairs", "text data documents terms memory model saved search engines translate bulk evaluate"),
     ("recipe", "text data model saved train search engines translate evaluate"),
     ("tuning", "text data terms memory model saved train search engines translate evaluate"),
     ("paper", "text data model saved train search engines translate evaluate look"),

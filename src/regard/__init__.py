@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from regard.api import train as train
-    from regard.bulk.run import translate_shards as translate_shards
+    from regard.bulk.translate import translate_shards as translate_shards
     from regard.config.presets import preset as preset
     from regard.config.run import Config as Config
     from regard.data.prepare import prepare as prepare
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from regard.model.build import build as build
     from regard.pairs.clean import clean as clean
     from regard.pairs.synthesise import synthesise as synthesise
+    from regard.pairs.synthesise_shards import synthesise_shards as synthesise_shards
     from regard.recipe.train_pairs import train_pairs as train_pairs
     from regard.saved.folder import load_model as load_model
     from regard.saved.folder import save_model as save_model
@@ -64,10 +65,11 @@ _PUBLIC = {
     "preset": "regard.config.presets",
     "save_model": "regard.saved.folder",
     "synthesise": "regard.pairs.synthesise",
+    "synthesise_shards": "regard.pairs.synthesise_shards",
     "train": "regard.api",
     "train_pairs": "regard.recipe.train_pairs",
     "translate_file": "regard.translate.document",
-    "translate_shards": "regard.bulk.run",
+    "translate_shards": "regard.bulk.translate",
     "tune": "regard.tuning.tune",
 }
 

@@ -4,57 +4,25 @@ Workers are in this process here; tests/bulk/test_cluster.py has them on a real 
 """
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.bulk_here import HerePool
 
 import regard
-from regard.bulk.events import Event, Finished, ShardFailed
-from regard.bulk.run import BulkProgress, BulkReport, Observer, translate_shards
-from regard.bulk.shard import Shard
+from regard.bulk.events import Event
+from regard.bulk.run import BulkProgress, BulkReport, Observer
 from regard.bulk.storage import find_files
-from regard.bulk.worker import Job, PackedModel, ShardWorker, model_checksum, pack, packed_model
+from regard.bulk.task import Shard
+from regard.bulk.translate import RowTranslation, translate_shards
+from regard.bulk.worker import Job, ShardWorker, model_checksum, pack, packed_model
 from regard.errors import Failed, UserError
 
+pytestmark = pytest.mark.usefixtures("here")
 LINES = ["1 2 3", "", "안녕 4", "5 \u202bשלום\u202c e\u0301", "👋 6"]
-
-
-class HerePool:
-    """Workers in this process: a shard whose name is in `dies` ends the run, as a killed driver does."""
-
-    peak_bytes = 0
-    dies: set[str] = set()
-    translated: list[str] = []
-
-    def __init__(self, job: Job, models: Sequence[PackedModel], workers: int | None) -> None:
-        self.worker = ShardWorker(job)
-        self.worker.load(models)
-
-    def run(self, shards: Sequence[Shard]) -> Iterator[Event]:
-        for shard in shards:
-            if shard.file.name in self.dies:
-                raise KeyboardInterrupt
-            try:
-                *_, record = self.worker.translate(shard)
-            except UserError as error:
-                yield ShardFailed(shard, str(error), final=True)
-                continue
-            self.translated.append(shard.file.name)
-            yield Finished(shard, record)  # type: ignore[arg-type]
-
-    def close(self) -> None:
-        pass
-
-
-@pytest.fixture(autouse=True)
-def here(monkeypatch: pytest.MonkeyPatch) -> type[HerePool]:
-    monkeypatch.setattr("regard.bulk.run._ray", lambda: (HerePool, lambda *_: nullcontext()))
-    HerePool.dies, HerePool.translated = set(), []
-    return HerePool
 
 
 @pytest.fixture
@@ -168,7 +136,7 @@ def test_an_output_that_is_not_seen_here(corpus: Path, folder: Path, monkeypatch
 
 
 def test_a_worker_of_another_version(folder: Path) -> None:
-    worker = ShardWorker(Job(regard.Options(), version="0.0.1"))
+    worker = ShardWorker(Job(RowTranslation(), version="0.0.1"))
     with pytest.raises(UserError, match="but the run was started by 0.0.1; install the same version on all hosts"):
         worker.load([])
 
@@ -204,18 +172,18 @@ def test_progress_has_rate_and_time_left() -> None:
 
 def test_a_host_that_does_not_see_the_model_gets_its_files(folder: Path, corpus: Path) -> None:
     packed = packed_model(folder)
-    worker = ShardWorker(Job(regard.Options()))
+    worker = ShardWorker(Job(RowTranslation()))
     worker.load([replace(packed, folder=corpus / "nowhere")])
     (made,) = worker._made
     assert model_checksum(pack(made)) == packed.checksum
-    shard = Shard(find_files(f"{corpus}/in/0.txt")[0], f"file://{corpus}/out")
+    shard = Shard(find_files(f"{corpus}/in/0.txt")[0], f"file://{corpus}/out/0.txt")
     list(worker.translate(shard))
     assert worker.close() > 0 and not made.exists()
-    there = ShardWorker(Job(regard.Options()))
+    there = ShardWorker(Job(RowTranslation()))
     there.load([packed])
-    list(there.translate(replace(shard, out=f"file://{corpus}/other")))
+    list(there.translate(replace(shard, output=f"file://{corpus}/other/0.txt")))
     assert contents(corpus / "out") == contents(corpus / "other") and not there._made
-    changed = ShardWorker(Job(regard.Options()))
+    changed = ShardWorker(Job(RowTranslation()))
     changed.load([replace(packed, checksum="another")])
     assert changed._made, "a folder of that name with another model in it is not used"
     changed.close()

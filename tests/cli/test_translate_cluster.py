@@ -9,7 +9,7 @@ import pytest
 from tests.support.command import Run
 
 from regard.bulk.run import BulkProgress, BulkReport, Observer
-from regard.cli.translate_cluster import _words
+from regard.cli.terminal.cluster import progress_words
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def translated(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         observer.warn("a remark")
         return report(**{"x.txt": "x.txt, line 3: 한국어"} if pattern == "bad" else {})
 
-    monkeypatch.setattr("regard.bulk.run.translate_shards", fake)
+    monkeypatch.setattr("regard.bulk.translate.translate_shards", fake)
     return calls
 
 
@@ -81,6 +81,11 @@ def test_figures(run: Run, folder: Path, translated: list[dict[str, Any]]) -> No
     )
 
 
+def test_without_a_model_a_pattern_is_not_taken_for_a_text(run: Run, translated: list[dict[str, Any]]) -> None:
+    code, _, err = run("--cluster", "local", "corpus/*.txt.zst", "--out", "o")
+    assert (code, err, translated[0]["pattern"]) == (0, "regard: a remark\n", "corpus/*.txt.zst")
+
+
 def test_failures(run: Run, folder: Path, translated: list[dict[str, Any]]) -> None:
     code, out, err = run("--model", str(folder), "--cluster", "local", "bad", "--out", "o", "--json")
     assert code == 1 and json.loads(out)["failures"] == {"x.txt": "x.txt, line 3: 한국어"}
@@ -89,4 +94,4 @@ def test_failures(run: Run, folder: Path, translated: list[dict[str, Any]]) -> N
 
 def test_words_of_progress() -> None:
     progress = BulkProgress(40, 10, bytes=400, bytes_done=100, rows=5000, seconds=100.0, cpu_seconds=360.0)
-    assert _words(progress) == "10 of 40 shards, 5,000 rows, 50 rows/s, 0.10 core-hours, 0:05:00 left"
+    assert progress_words(progress) == "10 of 40 shards, 5,000 rows, 50 rows/s, 0.10 core-hours, 0:05:00 left"

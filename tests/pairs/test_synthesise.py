@@ -65,6 +65,14 @@ def test_low_confidence_is_dropped_and_counted(text: Path, tmp_path: Path) -> No
     assert report.written == 0 and report.dropped["low confidence"] == 7
 
 
+def test_greedy_search_has_a_confidence_too(text: Path, tmp_path: Path) -> None:
+    options = Options(beam=1)
+    all_pairs = synthesise("en-de", text, tmp_path / "all.tsv", options=options)
+    report = synthesise("en-de", text, tmp_path / "sure.tsv", Synthesis(min_confidence=0.01), options=options)
+    assert (report.written, report.dropped) == (all_pairs.written, all_pairs.dropped)
+    assert (tmp_path / "sure.tsv").read_bytes() == (tmp_path / "all.tsv").read_bytes()
+
+
 def test_without_the_check_another_language_stays(text: Path, tmp_path: Path) -> None:
     report = synthesise("en-de", text, tmp_path / "bt.tsv", Synthesis(check_language=False))
     assert "wrong language" not in report.dropped

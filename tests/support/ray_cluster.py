@@ -17,18 +17,17 @@ STARTED = 120.0  # seconds that a node may take on a busy machine
 
 @dataclass
 class Node:
-    """A node of the cluster: the processes that `ray start` began."""
+    """A node of the cluster: the processes of a session, which `ray start` or another command began."""
 
     process: subprocess.Popen[bytes]
 
     def processes(self, name: str) -> list[int]:
         """The node's processes whose command line contains a name."""
-        group = os.getpgid(self.process.pid)
         found = []
         for path in Path("/proc").glob("[0-9]*"):
             try:
                 words = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                if name in words and os.getsid(int(path.name)) == group:
+                if name in words and os.getsid(int(path.name)) == self.process.pid:
                     found.append(int(path.name))
             except OSError:  # it ended just now
                 continue

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from regard.bulk.formats import Rows
 from regard.bulk.manifest import ShardRecord
-from regard.bulk.shard import Shard
+from regard.bulk.task import Shard
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 import gzip
 import json
 import lzma
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import IO, Any, Literal, cast
 
@@ -39,6 +39,8 @@ class Rows:
     written: int
     position: int
     """Bytes of the input that have been read."""
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    """Rows that were left out so far, by the reason."""
 
 
 def kind(name: str) -> Kind:
@@ -133,7 +135,7 @@ class _JsonLines(_Text):
 def _copy_lines(address: str, out: HashedFile, form: _Text, translate: TranslateTexts) -> Iterator[Rows]:
     done = 0
     with ExitStack() as stack:
-        target = stack.enter_context(closing(_compressed(address, out)))
+        target = stack.enter_context(closing(compressed(address, out)))
         lines = stack.enter_context(Lines(address, file=open_file(address)))
 
         def texts() -> Iterator[str]:
@@ -153,8 +155,8 @@ def _copy_lines(address: str, out: HashedFile, form: _Text, translate: Translate
             yield Rows(lines.count, done, lines.position())
 
 
-def _compressed(address: str, out: HashedFile) -> IO[bytes]:
-    """Return a file that compresses as the ending of the address says."""
+def compressed(address: str, out: HashedFile) -> IO[bytes]:
+    """Return a file that compresses as the ending of the input's address says."""
     plain = uncompressed_name(address)
     file: IO[bytes] = _COMPRESSED[address[len(plain) :]](out) if plain != address else cast("IO[bytes]", out)
     return file

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-from regard.bulk.storage import InputFile, checksum, read_small, size, whole_file
+from regard.bulk.storage import checksum, read_small, size, whole_file
+from regard.bulk.task import Shard
 from regard.errors import UserError
 from regard.files import MANIFEST
 
@@ -27,6 +28,8 @@ class ShardRecord:
     output_sha256: str
     cpu_seconds: float
     host: str
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    """Rows that were left out, by the reason."""
 
 
 @dataclass
@@ -74,7 +77,8 @@ def begin(out: str, made_by: Mapping[str, Any], *, force: bool) -> Manifest:
     if found is None:
         return Manifest(made_by)
     if found.made_by != made_by:
-        what = ", ".join(key for key in made_by if found.made_by.get(key) != made_by[key])
+        keys = {**made_by, **found.made_by}
+        what = ", ".join(key for key in keys if found.made_by.get(key) != made_by.get(key))
         raise UserError(
             f"{out}: holds shards that were made otherwise ({what or 'by another version'}); choose another --out, or "
             "start over with --force"
@@ -82,12 +86,13 @@ def begin(out: str, made_by: Mapping[str, Any], *, force: bool) -> Manifest:
     return found
 
 
-def missing(manifest: Manifest, files: list[InputFile], out: str) -> list[InputFile]:
-    """Return the shards that are not there yet, or whose input has changed since."""
-    return [file for file in files if not _is_done(manifest.shards.get(file.name), file, out)]
+def missing(manifest: Manifest, shards: list[Shard]) -> list[Shard]:
+    """Return the shards whose outputs are not there yet, or whose input has changed since."""
+    return [shard for shard in shards if not _is_done(manifest.shards.get(shard.file.name), shard)]
 
 
-def _is_done(record: ShardRecord | None, file: InputFile, out: str) -> bool:
-    if record is None or record.input_size != file.size or size(f"{out}/{file.name}") != record.output_size:
+def _is_done(record: ShardRecord | None, shard: Shard) -> bool:
+    file = shard.file
+    if record is None or record.input_size != file.size or size(shard.output) != record.output_size:
         return False
     return record.input_version == file.version or record.input_sha256 == checksum(file.address)

@@ -20,7 +20,7 @@ from ray.exceptions import RayActorError, RayError, RayTaskError
 
 from regard.bulk.events import Advanced, Event, Finished, ShardFailed
 from regard.bulk.formats import Rows
-from regard.bulk.shard import Shard
+from regard.bulk.task import Shard
 from regard.bulk.worker import Job, PackedModel, ShardWorker
 from regard.cores import available_cores
 from regard.errors import Failed, UserError
@@ -241,7 +241,7 @@ class Pool:
             self._crashes[name] += 1
             after = 0 if slot.last is None else slot.last.written
             host = "" if slot.place is None else f" on {slot.place.host}"
-            reason = f"its worker{host} was lost after row {after}"
+            reason = f"its worker{host} was lost after {after} rows"
             yield self._failure(slot.shard, slot, reason, final=self._crashes[name] >= CRASHES)
         self._slots.append(self._started())
 

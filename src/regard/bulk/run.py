@@ -1,29 +1,26 @@
-"""Bulk translation: every file of a pattern becomes a file of the same name elsewhere, on a Ray cluster.
-
-regard.translate_shards("corpus/*.txt.zst", "out", model="en-de")
-"""
+"""A run over all files of a pattern on a Ray cluster: each becomes a file elsewhere."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from regard import __version__
 from regard.bulk.events import Advanced, Event, Finished, ShardFailed
-from regard.bulk.formats import Rows, check_column
+from regard.bulk.formats import Rows
 from regard.bulk.manifest import Manifest, begin, missing
-from regard.bulk.shard import Shard
 from regard.bulk.storage import InputFile, file_system, find_files, is_local, remove_partial, size
+from regard.bulk.task import Shard
 from regard.bulk.worker import Job, PackedModel, packed_model
 from regard.errors import Failed, UserError
 from regard.files import one_writer
-from regard.saved.bundled import DEFAULT
 from regard.saved.saved_model import model_folder
 from regard.translate.load import load
-from regard.translate.translator import DEFAULTS, Options
+from regard.translate.translator import DEFAULTS
 
 SAVE_EVERY = 2.0  # seconds between writes of the manifest; what is not in it is translated again
 
@@ -37,7 +34,7 @@ class BulkProgress:
     bytes: int
     bytes_done: int = 0
     rows: int = 0
-    """Rows translated in this run."""
+    """Rows written in this run."""
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     """Processor time of the shards that were finished in this run."""
@@ -79,52 +76,38 @@ class BulkReport:
     cpu_seconds: float
     worker_bytes: int
     """The most memory that a worker had at once."""
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    """Rows that were left out, by the reason."""
 
 
-def translate_shards(
+def run_shards(
     pattern: str,
     out: str | Path,
+    job: Job,
+    models: Sequence[str | Path],
     *,
-    model: str | Path | Sequence[str | Path] = DEFAULT,
-    cluster: str = "local",
-    options: Options = DEFAULTS,
-    engine: str = "auto",
-    device: str = "cpu",
-    compile: bool = False,
-    column: str | None = None,
-    workers: int | None = None,
-    cores: int = 1,
-    force: bool = False,
-    observer: Observer | None = None,
+    cluster: str,
+    workers: int | None,
+    force: bool,
+    observer: Observer | None,
 ) -> BulkReport:
-    """Translate every file that matches a pattern, on a cluster; return what was done.
-
-    pattern, out: local, or addresses that fsspec knows, such as s3://bucket/corpus/*.txt.gz. All hosts must see them.
-    cluster: HOST:PORT of a Ray cluster, or local to start one on this machine.
-    column: the column of TSV (a number), or of JSON lines and Parquet (a name); text otherwise.
-    workers, cores: processes, and threads of each; by default one worker for each core, or for each GPU.
-    force: start over. Otherwise only shards are translated that are missing or whose input has changed.
-    """
-    files, out, observer = find_files(pattern), _out_address(str(out)), observer or Observer()
-    _check(files, out, column, options, device)
-    models = [str(model)] if isinstance(model, str | Path) else [str(one) for one in model]
-    job = Job(options, engine, device, compile, cores)
-    load(*models, engine=engine if device == "cpu" else "auto").request(options)  # reports a mistake before any work
+    """Do a job with every file that matches a pattern, on a cluster; return what was done."""
+    out, observer = _out_address(str(out)), observer or Observer()
+    shards = _shards(find_files(pattern), out, job)
+    engine = job.engine if job.device == "cpu" else "auto"
+    job.task.begin(load(*models, engine=engine))  # reports a mistake before any work
     packed = [packed_model(model_folder(one)) for one in models]
     with ExitStack() as stack:
         if is_local(out):
             stack.enter_context(one_writer(Path(file_system(out)[1])))
             remove_partial(out)
             stack.callback(remove_partial, out)  # those of workers that were killed, once all have ended
-        manifest = begin(out, _made_by(packed, job, column), force=force)
-        names = {file.name for file in files}
-        manifest.shards = {name: record for name, record in manifest.shards.items() if name in names}
-        run = _Run(manifest, files, out, observer)
+        run = _Run(begin(out, _made_by(packed, job), force=force), shards, out, observer)
         if run.missing:
             pool_class, connected = _ray()
-            stack.enter_context(connected(cluster, workers * cores if workers else None))
+            stack.enter_context(connected(cluster, workers * job.cores if workers else None))
             pool = stack.enter_context(closing(pool_class(job, packed, workers)))
-            run.go(pool.run([Shard(file, out, column) for file in run.missing]))
+            run.go(pool.run(run.missing))
             pool.close()
             return run.report(pool.peak_bytes)
         return run.report(0)
@@ -143,49 +126,59 @@ def _out_address(out: str) -> str:
     return str(system.unstrip_protocol(path))
 
 
-def _check(files: list[InputFile], out: str, column: str | None, options: Options, device: str) -> None:
-    """Reject what could not work, before any work is done."""
-    for file in files:
-        check_column(file.name, column)
-        if f"{out}/{file.name}" == file.address:
-            raise UserError(f"{out}: the output would replace its input; choose another --out")
+def _shards(files: list[InputFile], out: str, job: Job) -> list[Shard]:
+    """Return the shards of a run; reject what could not work, before any work is done."""
+    options = job.task.options
     if options.memory is not None:
         raise UserError("a memory is a file of one machine, and workers are on several; leave out --memory")
     if options.n_best != 1 or options.alignment:
         raise UserError("bulk translation writes one translation of each row; leave out --n-best and --alignment")
-    if device not in ("cpu", "cuda"):
-        raise UserError(f"{device!r}: on a cluster each worker gets a GPU of its own; say --device cuda")
+    if job.device not in ("cpu", "cuda"):
+        raise UserError(f"{job.device!r}: on a cluster each worker gets a GPU of its own; say --device cuda")
+    inputs = {file.address for file in files}
+    found: dict[str, InputFile] = {}
+    for file in files:
+        output = f"{out}/{job.task.output_name(file.name)}"
+        if output in inputs:
+            raise UserError(f"{out}: the output would replace its input; choose another --out")
+        if output in found:
+            raise UserError(f"{file.name} and {found[output].name} would have one output, {output}; rename one of them")
+        found[output] = file
+    return [Shard(file, output) for output, file in found.items()]
 
 
-def _made_by(models: list[PackedModel], job: Job, column: str | None) -> dict[str, Any]:
-    """Return what determines the translations: shards of different models or options are not mixed."""
-    chosen = {key: value for key, value in vars(job.options).items() if value != getattr(DEFAULTS, key)}
-    if job.options.glossary is not None:
-        chosen["glossary"] = hashlib.sha256(repr(job.options.glossary.terms).encode()).hexdigest()
-    if job.options.sampling is not None:
-        chosen["sampling"] = asdict(job.options.sampling)
+def _made_by(models: list[PackedModel], job: Job) -> dict[str, Any]:
+    """Return what determines the output: shards of different models or options are not mixed."""
+    options = job.task.options
+    chosen = {key: value for key, value in vars(options).items() if value != getattr(DEFAULTS, key)}
+    if options.glossary is not None:
+        chosen["glossary"] = hashlib.sha256(repr(options.glossary.terms).encode()).hexdigest()
+    if options.sampling is not None:
+        chosen["sampling"] = asdict(options.sampling)
     return {
         "regard": __version__,
         "model": [one.checksum for one in models],
         "engine": job.engine,
         "device": job.device,
         "options": chosen,
-        "column": column,
+        **job.task.settings(),
     }
 
 
 class _Run:
     """A run in progress: takes events, and keeps the manifest and the figures."""
 
-    def __init__(self, manifest: Manifest, files: list[InputFile], out: str, observer: Observer) -> None:
+    def __init__(self, manifest: Manifest, shards: list[Shard], out: str, observer: Observer) -> None:
         self.manifest, self.out, self.observer = manifest, out, observer
-        self.missing = missing(manifest, files, out)
-        changed = [file.name for file in self.missing if manifest.shards.pop(file.name, None) is not None]
+        names = {shard.file.name for shard in shards}
+        manifest.shards = {name: record for name, record in manifest.shards.items() if name in names}
+        self.missing = missing(manifest, shards)
+        changed = [shard.file.name for shard in self.missing if manifest.shards.pop(shard.file.name, None) is not None]
         if changed:
             observer.warn(f"{len(changed)} shards are translated again, since they changed: {', '.join(changed[:5])}")
         manifest.failed = {}
         self.before = len(manifest.shards)
-        self.progress = BulkProgress(len(files), self.before, sum(file.size for file in self.missing))
+        self.progress = BulkProgress(len(shards), self.before, sum(shard.file.size for shard in self.missing))
         self._parts: dict[str, Rows] = {}
         self._started = self._saved = monotonic()
 
@@ -245,6 +238,9 @@ class _Run:
     def report(self, worker_bytes: int) -> BulkReport:
         """Return the figures of the run."""
         records = self.manifest.shards.values()
+        dropped: Counter[str] = Counter()
+        for record in records:
+            dropped.update(record.dropped)
         return BulkReport(
             lines_in=sum(record.rows_in for record in records),
             lines_out=sum(record.rows_out for record in records),
@@ -255,4 +251,5 @@ class _Run:
             seconds=round(monotonic() - self._started, 3),
             cpu_seconds=round(self.progress.cpu_seconds, 3),
             worker_bytes=worker_bytes,
+            dropped=dict(sorted(dropped.items())),
         )

@@ -12,11 +12,11 @@ from typing import Any
 from regard import __version__
 from regard.bulk.formats import Rows
 from regard.bulk.manifest import ShardRecord
-from regard.bulk.shard import Shard, peak_bytes, translate_shard
+from regard.bulk.shard import copy_shard, peak_bytes
+from regard.bulk.task import CopyShard, Shard, Task
 from regard.cores import limit_cores
 from regard.errors import UserError
 from regard.translate.load import load
-from regard.translate.translator import Options, Translator
 
 UNCOUNTED = ("README.md", "manifest.json")  # files of a model that do not change its translations
 
@@ -25,7 +25,7 @@ UNCOUNTED = ("README.md", "manifest.json")  # files of a model that do not chang
 class Job:
     """The settings that all workers of a run share."""
 
-    options: Options
+    task: Task
     engine: str = "auto"
     device: str = "cpu"
     compile: bool = False
@@ -49,7 +49,7 @@ class ShardWorker:
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self._translator: Translator | None = None
+        self._copy: CopyShard | None = None
         self._made: list[Path] = []
 
     def load(self, models: Sequence[PackedModel]) -> None:
@@ -62,7 +62,8 @@ class ShardWorker:
         limit_cores(self._job.cores)
         first, *others = map(self._folder_of, models)
         job = self._job
-        self._translator = load(first, *others, engine=job.engine, device=job.device, compile=job.compile)
+        translator = load(first, *others, engine=job.engine, device=job.device, compile=job.compile)
+        self._copy = job.task.begin(translator)
 
     def _folder_of(self, model: PackedModel) -> Path:
         """Return the model's folder if this host sees it, or write its files into a temporary one."""
@@ -84,9 +85,9 @@ class ShardWorker:
         return peak_bytes()
 
     def translate(self, shard: Shard) -> Iterator[Rows | ShardRecord]:
-        """Translate a shard; see translate_shard."""
-        assert self._translator is not None, "loaded before"
-        yield from translate_shard(self._translator, shard, self._job.options)
+        """Translate a shard; see copy_shard."""
+        assert self._copy is not None, "loaded before"
+        yield from copy_shard(self._copy, shard)
 
 
 def pack(folder: Path) -> dict[str, bytes]:

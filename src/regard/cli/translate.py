@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli.terminal.options import DecodingOptions, SamplingOptions, Text
-from regard.cli.translate_options import ClusterOptions, OutputOptions, WordingOptions
+from regard.cli.translate_options import BulkOptions, OutputOptions, WordingOptions
 
 if TYPE_CHECKING:
     from regard.translate.translator import Options, Translator
@@ -29,7 +29,7 @@ def translate(
     search: DecodingOptions,
     wording: WordingOptions,
     sampling: SamplingOptions,
-    bulk: ClusterOptions,
+    bulk: BulkOptions,
     compile_: Annotated[
         bool, typer.Option("--compile", help="Compile the model's kernels with torch first; for long texts on a GPU.")
     ] = False,
@@ -52,7 +52,7 @@ def translate(
 
     document = _checked_document(text, output, search, wording, bulk)
     options = _options(output, search, wording, sampling)
-    if model is None and document is None:
+    if model is None and document is None and bulk.cluster is None:
         wording = _with_language(wording, text, search.target)
     models = model or [default_model(wording.source, search.target)]
     translator = _load(models, search, bulk, compile_=compile_)
@@ -77,7 +77,7 @@ def translate(
 
 
 def _checked_document(
-    text: str | None, output: OutputOptions, search: DecodingOptions, wording: WordingOptions, bulk: ClusterOptions
+    text: str | None, output: OutputOptions, search: DecodingOptions, wording: WordingOptions, bulk: BulkOptions
 ) -> Path | None:
     """Reject options that do not go together; return the document to translate, None for lines and for a cluster."""
     from regard.errors import UserError
@@ -120,7 +120,7 @@ def _options(
     )
 
 
-def _load(models: list[Path], search: DecodingOptions, bulk: ClusterOptions, *, compile_: bool) -> "Translator":
+def _load(models: list[Path], search: DecodingOptions, bulk: BulkOptions, *, compile_: bool) -> "Translator":
     from regard.translate.load import load
 
     return load(*models, engine=search.engine, device="cpu" if bulk.cluster else search.device, compile=compile_)

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from regard.cli.terminal.options import ClusterOptions
+
 
 @dataclass(frozen=True)
 class OutputOptions:
@@ -96,31 +98,20 @@ class WordingOptions:
 
 
 @dataclass(frozen=True)
-class ClusterOptions:
-    """Translation of many files by several workers."""
+class BulkOptions(ClusterOptions):
+    """Options of a cluster for `regard translate`."""
 
-    cluster: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="Translate the files of a pattern on a Ray cluster; local starts one."),
-    ] = None
     column: Annotated[
         str | None, typer.Option(help="With --cluster: the column of TSV (a number), JSON lines or Parquet (a name).")
     ] = None
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="With --cluster: processes. [default: one a core, or one a GPU]")
-    ] = None
-    cores: Annotated[int | None, typer.Option(min=1, help="With --cluster: threads of a worker. [default: 1]")] = None
     as_json: Annotated[bool, typer.Option("--json", help="With --cluster: print figures as JSON.")] = False
 
     def check(self, output: OutputOptions, wording: WordingOptions) -> None:
         """Reject options that have no effect with, or without, a cluster."""
         from regard.errors import UserError
 
+        self.check_alone(column=self.column, json=self.as_json)
         if self.cluster is None:
-            bulk = {"column": self.column, "workers": self.workers, "cores": self.cores, "json": self.as_json}
-            for name, value in bulk.items():
-                if value not in (None, False):
-                    raise UserError(f"--{name} is for many files on a cluster; add --cluster local, or leave it out")
             return
         others: dict[str, object] = {
             "n-best": output.n_best,

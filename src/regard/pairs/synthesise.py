@@ -13,7 +13,7 @@ own, so the output has the same bytes as that of a run that was never killed.
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -108,7 +108,7 @@ def synthesise(
         if run.report.done:
             return run.finish()
         translator = load(model, engine=engine)
-        run.translate(_Maker(translator, config, options), text, progress)
+        run.translate(PairMaker(translator, config, options), text, progress)
         return run.finish()
 
 
@@ -163,24 +163,18 @@ class _Run:
         if there is not None and there.stat().st_size >= report.size:  # otherwise it was removed: start over
             self.report = report
 
-    def translate(self, maker: "_Maker", text: str, progress: SynthesisProgress) -> None:
+    def translate(self, maker: "PairMaker", text: str, progress: SynthesisProgress) -> None:
         """Append the pairs of all lines that are left."""
         report, total = self.report, Path(text).stat().st_size
         with Lines(text, skip_invalid=True) as lines, self.partial.open("ab") as file:
             file.truncate(report.size)
-            rest = islice((line for block in lines for line in block), report.lines, None)
-            while window := list(islice(rest, WINDOW)):
-                pairs = maker.pairs(window, report)
-                file.write("".join(f"{source}\t{target}\n" for source, target in pairs).encode())
+            for window in maker.windows(lines, report):
+                file.write(window)
                 file.flush()
                 os.fsync(file.fileno())
-                report.lines += len(window)
-                report.written += len(pairs)
                 report.size = file.tell()
                 self._save()
                 progress(lines.position(), total)
-            if lines.broken is not None:
-                raise UserError(f"{text}: {lines.broken}; get the file again, then run the same command")
         report.done = True
         self._save()
 
@@ -199,17 +193,30 @@ def _no_record(path: Path) -> UserError:
     return UserError(f"{path}: no record of a run; remove it, or pass --force to start over")
 
 
-class _Maker:
+class PairMaker:
     """Lines -> pairs that pass the filters."""
 
     def __init__(self, translator: Translator, config: Synthesis, options: Options) -> None:
-        self.translator, self.config, self.options = translator, config, options
+        self.translator, self.config = translator, config
         if config.min_confidence is not None and translator.calibration is None:
             raise UserError("the model is not calibrated, so it has no confidence; run `regard calibrate` on it first")
-        translator.request(options)
+        greedy = translator.request(options).decode.beam == 1
+        scored = config.min_confidence is not None and greedy  # greedy search alone has no scores, and so no confidence
+        self.options = replace(options, token_scores=True) if scored else options
         translator.tag(options.target)
         self.languages = _languages(translator, options.target) if config.check_language else (None, None)
         self.identifier = LanguageIdentifier(code for code in self.languages if code is not None)
+
+    def windows(self, lines: Lines, report: SynthesisReport) -> Iterator[bytes]:
+        """Yield the pairs of each window of lines as TSV, after the lines that the report has; count them in it."""
+        rest = islice((line for block in lines for line in block), report.lines, None)
+        while window := list(islice(rest, WINDOW)):
+            pairs = self.pairs(window, report)
+            report.lines += len(window)
+            report.written += len(pairs)
+            yield "".join(f"{source}\t{target}\n" for source, target in pairs).encode()
+        if lines.broken is not None:
+            raise UserError(f"{lines.name}: {lines.broken}; get the file again, then run the same command")
 
     def pairs(self, lines: list[bytes], report: SynthesisReport) -> list[tuple[str, str]]:
         """Translate the lines of a window and return the pairs to write; what is dropped is counted in the report."""

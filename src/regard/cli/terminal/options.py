@@ -125,3 +125,27 @@ class SamplingOptions:
         from regard.search.sampling import Sampling
 
         return Sampling(self.temperature, self.top_k, self.top_p, self.seed)
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """Translation of many files by several workers."""
+
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Translate the files of a pattern on a Ray cluster; local starts one."),
+    ] = None
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="With --cluster: processes. [default: one a core, or one a GPU]")
+    ] = None
+    cores: Annotated[int | None, typer.Option(min=1, help="With --cluster: threads of a worker. [default: 1]")] = None
+
+    def check_alone(self, **others: object) -> None:
+        """Without a cluster, reject what is for one alone: workers, cores and other options of a command."""
+        from regard.errors import UserError
+
+        if self.cluster is not None:
+            return
+        for name, value in {"workers": self.workers, "cores": self.cores, **others}.items():
+            if value not in (None, False):
+                raise UserError(f"--{name} is for many files on a cluster; add --cluster local, or leave it out")

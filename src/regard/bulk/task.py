@@ -1,0 +1,38 @@
+"""The unit of work of a run, and what is made of it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from regard.bulk.formats import Rows
+from regard.bulk.storage import HashedFile, InputFile
+from regard.translate.translator import Options, Translator
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A unit of work: an input file, and the address of its output."""
+
+    file: InputFile
+    output: str
+
+
+CopyShard = Callable[[str, HashedFile], Iterator[Rows]]
+"""copy(address, out): write what is made of a file; yield how far it is after each window."""
+
+
+class Task(Protocol):
+    """What is made of every shard of a run: settings alone, since it is sent to the workers."""
+
+    @property
+    def options(self) -> Options:
+        """The options of translation."""
+
+    def output_name(self, name: str) -> str:
+        """Return the name of a shard's output; reject a shard whose format is not read."""
+
+    def settings(self) -> dict[str, Any]:
+        """Return what determines the output beside the model and the options, as JSON values."""
+
+    def begin(self, translator: Translator) -> CopyShard:
+        """Return a function that copies shards; reject options that the translator does not have."""
