@@ -152,6 +152,9 @@ def test_what_a_cluster_can_t_do(corpus: Path, folder: Path, tmp_path: Path) -> 
         go(corpus, folder, device="cuda:1")
     with pytest.raises(UserError, match="would replace its input"):
         translate_shards(f"{corpus}/in/*.txt", corpus / "in", model=folder)
+    (corpus / "in" / "manifest.json").write_text("a sentence\n")
+    with pytest.raises(UserError, match="manifest.json: its output would have the name of the list"):
+        translate_shards(f"{corpus}/in/*.json", corpus / "out", model=folder)
 
 
 def test_one_run_at_a_time(corpus: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

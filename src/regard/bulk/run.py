@@ -17,7 +17,7 @@ from regard.bulk.storage import InputFile, file_system, find_files, is_local, re
 from regard.bulk.task import Shard
 from regard.bulk.worker import Job, PackedModel, packed_model
 from regard.errors import Failed, UserError
-from regard.files import one_writer
+from regard.files import MANIFEST, one_writer
 from regard.saved.saved_model import model_folder
 from regard.translate.load import load
 from regard.translate.translator import DEFAULTS
@@ -141,6 +141,8 @@ def _shards(files: list[InputFile], out: str, job: Job) -> list[Shard]:
         output = f"{out}/{job.task.output_name(file.name)}"
         if output in inputs:
             raise UserError(f"{out}: the output would replace its input; choose another --out")
+        if output == f"{out}/{MANIFEST}":
+            raise UserError(f"{file.name}: its output would have the name of the list of what is done; rename it")
         if output in found:
             raise UserError(f"{file.name} and {found[output].name} would have one output, {output}; rename one of them")
         found[output] = file
