@@ -16,9 +16,9 @@ surnames of 22 locales with Latin letters, seed 24), without those that Tatoeba'
 read after the last change to the rule, and once more when names got stand-ins at once (99.3 % both times, 2 of 300
 lost). That is few sentences. `--set fresh --kinds name --count 3000` has 300 names drawn alike (seed 25, 24 locales,
 none of them in the lists above) in 3,000 sentences that no other set takes. It was read once, after the rule had been
-changed on other names in other sentences: 99.4 % kept theirs; 98.6 % with the rule before, for comparison. Words that the
-rule takes for names by mistake were looked for in all of Tatoeba's English, so in these sentences, too, before the
-names were put in.
+changed on other names in other sentences: 99.4 % kept theirs; 98.6 % with the rule before, for comparison. Words
+that the rule takes for names by mistake were looked for in all of Tatoeba's English, so in these sentences, too,
+before the names were put in.
 
 The sentences of `test` come first in the order of experiments/tatoeba_en_de.py: the bundled model was not trained on
 the first 3,000 of these.
