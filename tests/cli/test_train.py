@@ -85,6 +85,7 @@ def test_bleu_is_the_same_in_training_evaluation_and_translation(counted: Path, 
     for record, model in zip(logged, ("checkpoints/step-00000060", "model"), strict=True):
         evaluated = json.loads(regard("evaluate", "--model", str(tmp_path / "x" / model), *files))
         assert (evaluated["bleu"], evaluated["signature"]) == (record["bleu"], record["bleu_signature"])
+        assert (evaluated["chrf"], evaluated["chrf_signature"]) == (record["chrf"], record["chrf_signature"])
     sources, wanted = ((counted / f"val.{end}").read_text(encoding="utf-8").splitlines() for end in ("en", "ko"))
     translated = load(tmp_path / "x" / "model").translate(sources, Options(protect=False, force=True))
     alone = sacrebleu.corpus_bleu(translated, [wanted]).score
@@ -102,7 +103,8 @@ def test_bleu_is_the_same_in_training_evaluation_and_translation(counted: Path, 
     regard(*common, "--out", str(tmp_path / "y"))
     assert sha256(tmp_path / "x/model/model.safetensors") == sha256(tmp_path / "y/model/model.safetensors")
     assert "BLEU" in regard("runs", str(tmp_path / "x"), str(tmp_path / "y"))
-    assert figures["validation_bleu_signature"] in (tmp_path / "x" / "model" / "README.md").read_text()
+    for name in ("bleu", "chrf"):
+        assert figures[f"validation_{name}_signature"] in (tmp_path / "x" / "model" / "README.md").read_text()
 
 
 def test_the_best_of_a_run(counted: Path, tmp_path: Path) -> None:
@@ -287,7 +289,7 @@ def torchrun(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_torchrun(counted: Path, tmp_path: Path) -> None:
     out = tmp_path / "z"
     common = ["train", "--preset", "tiny", "--data", str(counted / "data"), "--out", str(out)]
-    settings = ["train.bleu=true", "train.best=bleu", "train.patience=9"]
+    settings = ["train.bleu=true", "train.best=chrf", "train.patience=9"]
     done = torchrun(*common, *small(*settings))
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("validation_perplexity") == 1, "one process speaks"

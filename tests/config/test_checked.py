@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from regard.config.checked import check, keys
+from regard.config.checked import Frozen, check, keys, similar
 from regard.config.data import PrepareConfig
 from regard.config.decode import DecodeConfig
 from regard.config.model import model_config
@@ -26,6 +26,12 @@ from regard.errors import UserError
         ({"train": {"hidden_size": 9}}, "unknown key 'train.hidden_size'; did you mean 'model.d_model'?"),
         ({"decode": {"num_beams": 9}}, "unknown key 'decode.num_beams'; did you mean 'decode.beam'?"),
         ({"modle": {"dropout": 0.1}}, "unknown key 'modle'; did you mean 'model'?"),
+        ({"trian": {"stpes": 9}}, "unknown key 'trian'; did you mean 'train'?"),
+        ({"train": {"learningrate": 9}}, "unknown key 'train.learningrate'; did you mean 'train.peak_rate'?"),
+        ({"train": {"nope": 9}}, r"unknown key 'train.nope'; the keys are described in /.*/regard/config/train\.py$"),
+        ({"model": {"nope": 9}}, "unknown key 'model.nope'; the keys are described in /.*/regard/config$"),
+        ({"decode": {"length": 9}}, r"unknown key 'decode.length'; the keys are described in /.*/config/decode\.py$"),
+        ({"nope": 9}, r"unknown key 'nope'; the keys are described in /.*/regard/config/run\.py$"),
         ({"model": {"dropout": 1.0}}, "model.dropout: Input should be less than 1, not 1.0"),
         ({"model": {"dropout": "lots"}}, "model.dropout: .*number.*, not 'lots'"),
         ({"model": {"dropout": float("nan")}}, "model.dropout: .*finite"),
@@ -50,7 +56,8 @@ from regard.errors import UserError
         ({"model": 3}, "model: .*dictionary"),
         ({"train": {"schedule": "cosine"}}, "peak_rate"),
         ({"train": {"peak_rate": 0.1}}, "peak_rate"),
-        ({"train": {"best": "bleu"}}, "train: best = 'bleu' needs BLEU to be computed; set bleu = true as well"),
+        ({"train": {"best": "bleu"}}, "train: best = 'bleu' needs translations of .*; set bleu = true as well"),
+        ({"train": {"best": "chrf"}}, "train: best = 'chrf' needs translations of .*; set bleu = true as well"),
         ({"train": {"samples": 4}}, "samples goes with objective = 'reward'"),
         ({"train": {"likelihood_weight": 1.0}}, "likelihood_weight goes with objective = 'reward'"),
         ({"train": {"objective": "reward", "samples": 1}}, "train.samples: .*greater than or equal to 2"),
@@ -92,6 +99,24 @@ def test_every_setting_that_has_other_names_exists_and_no_name_is_ours_or_given_
     names = [name for ours, others in _OTHERS.items() if "." in ours for name in others.split()]
     assert set(_OTHERS) <= set(known)
     assert len(names) == len(set(names)) and not set(names) & {key.rpartition(".")[2] for key in keys(Config)}
+
+
+@pytest.mark.parametrize("word", ["nope", "foo", "오늘", "optimizer", "x" * 300, "🎉", "", "save", "checkpoint"])
+def test_a_word_that_is_near_to_no_key_gets_no_suggestion(word: str) -> None:
+    for section in ("train", "model", "decode", "nothing"):
+        assert "did you mean" not in similar(f"{section}.{word}", Config)
+
+
+def test_of_two_keys_of_one_name_that_of_the_section_is_meant() -> None:
+    class Part(Frozen):
+        width: int = 1
+
+    class Whole(Frozen):
+        one: Part = Part()
+        two: Part = Part()
+
+    assert similar("two.widht", Whole) == "; did you mean 'two.width'?"
+    assert similar("one.widht", Whole) == "; did you mean 'one.width'?"
 
 
 def test_the_name_of_a_vocabulary_in_preparation() -> None:

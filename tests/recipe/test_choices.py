@@ -33,7 +33,7 @@ def test_every_amount_gives_a_run_that_fits(pairs: int, minutes: float) -> None:
     assert tokens / (pairs * TOKENS) <= 105, "no more passes than help"
     assert train.steps >= 60 and train.warmup < train.steps and 512 <= train.batch_tokens <= 4096
     assert 5 <= train.steps / train.checkpoint_every <= 12
-    assert (train.bleu, train.best) == ((True, "bleu") if pairs > 500 else (False, "loss")), "of 50 pairs BLEU is noise"
+    assert (train.bleu, train.best) == ((True, "chrf") if pairs > 500 else (False, "loss")), "of 50 pairs it is noise"
     assert train.max_minutes == round(training / 60, 2) and 0.75 * minutes < train.max_minutes < minutes
     assert set(made.reasons) == {"model", "dropout", "steps", "learning rate", "validation"}
 
@@ -99,6 +99,9 @@ def test_a_choice_that_needs_bleu_gets_it() -> None:
     made = chosen(500, 5, train={"best": "bleu"})
     assert made.settings["train"]["bleu"] and "better BLEU" in made.reasons["validation"]
     assert "lower loss" in chosen(500, 5).reasons["validation"]
+    assert "better chrF" in chosen(5000, 5).reasons["validation"]
+    by_loss = chosen(5000, 5, train={"best": "loss"})
+    assert by_loss.settings["train"]["bleu"] and "lower loss" in by_loss.reasons["validation"], "BLEU is still shown"
 
 
 def test_the_batch_has_room_for_the_longest_text() -> None:

@@ -1,6 +1,7 @@
 """From pairs of texts to a measured model in one call and one command."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from tests.support.command import regard
 
 import regard as library
+from regard.cli.train_pairs import table
 from regard.config.presets import read
 from regard.data.prepared import Prepared, RawPair, held_out_texts, valid_texts
 from regard.errors import UserError
@@ -151,8 +153,8 @@ def test_advice(outcome: Any, losses: list[float], trained: float, dropped: dict
     data.report = data.report.model_copy(update={"train": (split.model_copy(update={"dropped": dropped}),)})
     log: list[dict[str, Any]] = [{"event": "validation", "nll": loss} for loss in losses]
     total = split.source.tokens + split.target.tokens
-    log.append({"event": "train", "nll": trained, "tokens": 20 * total, "seconds": 1.0})
-    assert advice(log, data, outcome.plan)[0].startswith(first)
+    log.append({"event": "train", "step": 9, "nll": trained, "tokens": 20 * total, "seconds": 1.0})
+    assert advice(log, data, outcome.plan, 9)[0].startswith(first)
 
 
 @pytest.mark.parametrize(
@@ -163,11 +165,48 @@ def test_advice_of_a_run_that_the_clock_ended(outcome: Any, passes: int, trained
     data = Prepared.open(outcome.model.parent / "data")
     total = sum(split.source.tokens + split.target.tokens for split in data.report.train)
     log: list[dict[str, Any]] = [{"event": "validation", "nll": loss} for loss in (4.0, 3.6, 3.5, 3.5)]
-    log.append({"event": "train", "nll": trained, "tokens": passes * total, "seconds": 1.0})
-    found = advice(log, data, outcome.plan)[0]
+    log.append({"event": "train", "step": 9, "nll": trained, "tokens": passes * total, "seconds": 1.0})
+    found = advice(log, data, outcome.plan, 9)[0]
     assert found.startswith(first)
     if first == "more time":
         assert "4.0 passes over the pairs, of 42" in found and found.endswith("--time 3m --fresh")
+
+
+@pytest.mark.parametrize(
+    ("made", "trained", "event", "first"),
+    [
+        (700, 3.5, "time is up", "more time: the time was up after 700 of 1,000 planned steps"),
+        (900, 3.5, "time is up", "more pairs"),
+        (700, 1.0, "time is up", "more pairs"),
+        (700, 3.5, "early stop", "more pairs"),
+    ],
+)
+def test_advice_of_a_run_that_made_fewer_steps_than_planned(
+    outcome: Any, made: int, trained: float, event: str, first: str
+) -> None:
+    data = Prepared.open(outcome.model.parent / "data")
+    total = sum(split.source.tokens + split.target.tokens for split in data.report.train)
+    log: list[dict[str, Any]] = [{"event": "validation", "nll": loss, "step": made} for loss in (4.0, 3.5, 3.5, 3.5)]
+    log += [{"event": "train", "step": made, "nll": trained, "tokens": 20 * total, "seconds": 1.0}]
+    log += [{"event": event, "step": made}]
+    found = advice(log, data, outcome.plan, 1000)[0]
+    assert found.startswith(first)
+    if first.startswith("more time"):
+        assert found.endswith("--time 86s --fresh"), "60 s were 700 of 1,000 steps"
+    log += [{"event": "train", "step": 1000, "nll": trained, "tokens": 20 * total, "seconds": 1.0}]
+    assert advice(log, data, outcome.plan, 1000)[0].startswith("more pairs"), "it was resumed with more time"
+
+
+def test_the_report_says_how_many_of_the_planned_steps_were_made(outcome: Any) -> None:
+    assert outcome.planned == outcome.trained == 12 and "\nsteps     12\n" in table(outcome)
+    assert "\nsteps     12 of 2,000 that were planned\n" in table(replace(outcome, planned=2000))
+
+
+def test_a_run_that_the_clock_ends_says_so(pairs: tuple[Path, Path], tmp_path: Path) -> None:
+    changes = {**SMALL, "train": {**SMALL["train"], "steps": 100_000, "max_minutes": 0.001}}
+    found = library.train_pairs(pairs, tmp_path / "x", time="60s", changes=changes, cores=1)
+    assert found.planned == 100_000 and 0 < found.trained < 100_000
+    assert found.advice[0].startswith(f"more time: the time was up after {found.trained:,} of 100,000 planned steps")
 
 
 def test_held_out_texts_of_older_data(tmp_path: Path) -> None:

@@ -472,6 +472,11 @@ def test_examples_and_what_the_model_is_good_for(open_page: Open) -> None:
         expect(shown.locator(".examples button")).to_have_count(3)
         good_for = "The model here: A small Transformer for everyday sentences."
         expect(shown.locator("#welcome .note")).to_have_text(good_for)
+        shown.click("#speak")
+        expect(shown.locator("#welcome .note span")).to_have_text("일상적인 문장에 알맞은 작은 트랜스포머 모델입니다.")
+        expect(shown.locator("#welcome .note span")).to_have_attribute("lang", "ko")
+        shown.click("#speak")
+        expect(shown.locator("#welcome .note span")).to_have_attribute("lang", "en")
         shown.select_option("#source", "de")
         shown.select_option("#target", "en")
         expect(shown.locator(".examples button").first).to_have_text("Wo ist der Bahnhof?")

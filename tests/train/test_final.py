@@ -1,5 +1,6 @@
 """The model that is written is the best that was found, and is named with its own score."""
 
+import signal
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -102,18 +103,19 @@ def test_without_a_validation_set_it_is_the_mean(config: Config, data: Prepared,
     assert record is not None and (record["final"], record["mean_of"]) == ("mean", [8, 12]) and "nll" not in record
 
 
+class StopAtSeven(Silence):
+    """Stops a run before the validation of step 8."""
+
+    def step(self, number: int, update: Update) -> None:
+        if number == 7:
+            signal.raise_signal(signal.SIGTERM)
+
+
 def test_a_stopped_run_writes_the_same_model(config: Config, data: Prepared, tmp_path: Path) -> None:
-    class Stop(Silence):
-        def step(self, number: int, update: Update) -> None:
-            if number == 7:
-                import signal
-
-                signal.raise_signal(signal.SIGTERM)
-
     whole = run(config, data, tmp_path / "whole")
     settings = settle(config.model_copy(update={"train": config.train.model_copy(update={"final": "auto"})}), data)
     with pytest.raises(Interrupted):
-        train(settings, data, tmp_path / "stopped", observer=Stop())
+        train(settings, data, tmp_path / "stopped", observer=StopAtSeven())
     train(settings, data, tmp_path / "stopped")
     assert sha256(tmp_path / "stopped/model/model.safetensors") == sha256(whole / "model" / "model.safetensors")
     names = [written(one) for one in (whole, tmp_path / "stopped")]
@@ -127,6 +129,39 @@ def test_ranking() -> None:
         "one was not translated"
     )
     assert ranked({"mean": {"nll": None}, "last": {"nll": 1.0}}) == ["last", "mean"]
+    both = {"mean": {"bleu": 9.0, "chrf": 0.2, "nll": 1.0}, "last": {"bleu": 8.0, "chrf": 0.3, "nll": 2.0}}
+    assert ranked(both, "chrf") == ["last", "mean"], "chrF has no noise"
+    assert ranked(both, "bleu") == ranked(both, None) == ["mean", "last"]
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_chrf_chooses_where_it_is_the_measure_of_the_best(
+    config: Config, data: Prepared, tmp_path: Path, stopped: bool
+) -> None:
+    """At steps 4, 8 and 12, then of the mean of the last two; BLEU says otherwise. A stopped run remembers the best."""
+    settings = config.train.model_copy(update={"final": "auto", "bleu": True, "best": "chrf"})
+    config = settle(config.model_copy(update={"train": settings}), data)
+    found = iter([(0.0, 40.0), (9.0, 20.0), (8.0, 30.0), (10.0, 35.0)])
+
+    def validator(_: object) -> dict[str, float]:
+        bleu, chrf = next(found)
+        return {"bleu": bleu, "chrf": chrf}
+
+    if stopped:
+        with pytest.raises(Interrupted):
+            train(config, data, tmp_path / "run", validator=validator, observer=StopAtSeven())
+    for _ in range(2):  # the second time, nothing is validated again
+        train(config, data, tmp_path / "run", validator=validator)
+    validations = [line for line in records(tmp_path / "run/log.jsonl") if line["event"] == "validation"]
+    assert [line["best"] for line in validations] == [True, False, False]
+    record = written(tmp_path / "run")
+    assert record is not None and (record["final"], record["mean_of"], record["chrf"]) == ("best", [4], 40.0)
+    newest = checkpoint.newest(tmp_path / "run" / "checkpoints", print)
+    assert newest is not None and (newest.progress.best_step, newest.progress.best_chrf) == (4, 40.0)
+    card = (tmp_path / "run/model/README.md").read_text(encoding="utf-8")
+    assert "this model: BLEU 0, chrF 40," in card and "the best by chrf on the validation set" in card
+    summary = read_history(tmp_path / "run")["summary"]
+    assert (summary["best_chrf"], summary["model_chrf"], summary["best_bleu"]) == (40.0, 40.0, 0.0)
 
 
 def test_candidates_are_different(config: Config, data: Prepared, tmp_path: Path) -> None:

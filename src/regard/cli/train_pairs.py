@@ -71,6 +71,8 @@ def table(outcome: "Outcome") -> str:
     steps = ", ".join(f"{step:,}" for step in outcome.steps)
     kind = "mean of the checkpoints of steps" if len(outcome.steps) > 1 else f"{outcome.final} checkpoint, of step"
     lines = [f"model     {outcome.model}: the {kind} {steps}"]
+    planned = "" if outcome.trained >= outcome.planned else f" of {outcome.planned:,} that were planned"
+    lines.append(f"steps     {outcome.trained:,}{planned}")
     lines.append(f"pairs     {outcome.pairs:,} trained on, {outcome.tested:,} in the test, which training never saw")
     for name, score in (("BLEU", outcome.bleu), ("chrF", outcome.chrf)):
         if score is not None:

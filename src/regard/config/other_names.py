@@ -54,3 +54,8 @@ def meant(key: str, known: Sequence[str]) -> str | None:
     """Return the known key that another toolkit calls so; a section before the name does not matter."""
     name = key.rpartition(".")[2].strip().lower().replace("-", "_")
     return next((ours for ours, names in _OTHERS.items() if ours in known and name in names.split()), None)
+
+
+def other_names() -> set[str]:
+    """Return all names that other toolkits have for our settings."""
+    return {name for names in _OTHERS.values() for name in names.split()}

@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from regard.config.checked import Frozen, check, keys, nearest, similar
+from regard.config.checked import Frozen, check, nearest, similar
 from regard.config.run import Config
 from regard.errors import UserError
 from regard.files import read_text
@@ -81,7 +81,7 @@ def settings(assignments: Iterable[str]) -> dict[str, dict[str, Any]]:
         key, equals, value = assignment.partition("=")
         section, dot, field = key.strip().partition(".")
         if not (equals and dot and section and field):
-            hint = similar(key.strip(), keys(Config)) if equals and key.strip() else ""
+            hint = similar(key.strip(), Config) if equals and key.strip() else ""
             raise UserError(
                 f"{assignment!r} does not set anything; write SECTION.KEY=VALUE, such as train.steps=1000{hint}"
             )

@@ -61,14 +61,14 @@ class TrainConfig(Frozen):
     checkpoint_every: Count = 1000
     """Number of steps between checkpoints; each begins with a validation."""
     bleu: bool = False
-    """Translate the validation set at every validation, and log BLEU as `regard evaluate` computes it."""
-    best: Literal["loss", "bleu"] = "loss"
-    """The measure of the best checkpoint: the lowest loss (without smoothing) or the highest BLEU on the validation
-    set."""
+    """Translate the validation set at every validation, and log BLEU and chrF as `regard evaluate` computes them."""
+    best: Literal["loss", "bleu", "chrf"] = "loss"
+    """The measure of the best checkpoint on the validation set: the lowest loss (without smoothing), the highest BLEU
+    or the highest chrF, which says more where pairs are few or words have many forms, as in Korean."""
     final: Literal["auto", "mean", "best", "last"] = "auto"
     """The model that is written at the end: the mean of the last checkpoints (section 6.1), the best checkpoint or the
-    last. auto: of these three, the one that is the best on the validation set, by BLEU if `bleu` is set, else by loss;
-    without a validation set, the mean."""
+    last. auto: of these three, the one that is the best on the validation set, by chrF if `best` is chrf, else
+    by BLEU if `bleu` is set, else by loss; without a validation set, the mean."""
     keep_last: Count = 5
     """Number of checkpoints kept besides the best; at least average_last are kept."""
     log_every: Count = 50
@@ -108,6 +108,6 @@ class TrainConfig(Frozen):
             raise ValueError("update_batches replaces accumulate; leave out one of the two")
         if self.bucket_mb is not None and self.sharding == "fsdp":
             raise ValueError("bucket_mb goes with sharding = 'ddp'; fsdp sends the gradients of one layer at once")
-        if self.best == "bleu" and not self.bleu:
-            raise ValueError("best = 'bleu' needs BLEU to be computed; set bleu = true as well")
+        if self.best != "loss" and not self.bleu:
+            raise ValueError(f"best = {self.best!r} needs translations of the validation set; set bleu = true as well")
         return self

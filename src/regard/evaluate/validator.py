@@ -1,4 +1,4 @@
-"""BLEU during training: the validation set, translated and scored as `regard evaluate` does."""
+"""BLEU and chrF during training: the validation set, translated and scored as `regard evaluate` does."""
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
@@ -6,7 +6,7 @@ from itertools import groupby
 from regard.config.run import Config
 from regard.data.prepared import Prepared, RawPair, valid_texts
 from regard.errors import UserError
-from regard.evaluate.bleu import bleu
+from regard.evaluate.bleu import bleu, chrf
 from regard.model.seq2seq import Seq2Seq
 from regard.saved.saved_model import SavedModel
 from regard.translate.load import live
@@ -17,7 +17,7 @@ from regard.translate.translator import Options, Translator
 def bleu_validator(
     data: Prepared, config: Config, subwords: Mapping[str, bytes]
 ) -> Callable[[Seq2Seq], dict[str, float | str]]:
-    """Return a function from a model to the `bleu` of its translations of the validation set, and the signature."""
+    """Return a function from a model to `bleu` and `chrf` of its translations of the validation set."""
     if data.config.task != "translation":
         raise UserError(f"{data.directory}: is for {data.config.task}, but train.bleu is for translation; unset it")
     pairs = validation_pairs(data)
@@ -25,8 +25,10 @@ def bleu_validator(
     references = [pair.target for pair in pairs]
 
     def measure(model: Seq2Seq) -> dict[str, float | str]:
-        score = bleu(translate_sources(live(saved.with_model(model)), pairs), [references])
-        return {"bleu": score.value, "bleu_signature": score.signature}
+        lines = translate_sources(live(saved.with_model(model)), pairs)
+        scores = {"bleu": bleu(lines, [references]), "chrf": chrf(lines, [references])}
+        values = {name: score.value for name, score in scores.items()}
+        return {**values, **{f"{name}_signature": score.signature for name, score in scores.items()}}
 
     return measure
 

@@ -20,7 +20,7 @@ LEAST_STEPS = 60
 SMALLEST_BATCH, LARGEST_BATCH = 512, 4096
 VALIDATIONS, FEW_VALIDATIONS, SHORT = 10, 6, 600.0  # fewer in a run of less than ten minutes
 PATIENCE = 4
-ENOUGH_FOR_BLEU = 100  # validation pairs; BLEU of fewer is noise, and the loss chooses the model
+ENOUGH_TO_SCORE = 100  # validation pairs; a score of fewer is noise, and the loss chooses the model
 ENOUGH_PASSES = 5  # a size that gets through fewer, and through fewer tokens than it needs, is too large for the time
 
 
@@ -141,8 +141,9 @@ def plan(amount: Amount, seconds: float, fitting: Fitting, changes: Settings) ->
         "average_last": 4, "keep_last": 4, "max_minutes": round(training_seconds(seconds) / 60, 2), "final": "auto",
     }  # fmt: skip
     if amount.valid:
-        bleu = amount.valid >= ENOUGH_FOR_BLEU or asked.get("best") == "bleu"
-        train |= {"bleu": bleu, "best": "bleu" if bleu else "loss", "patience": PATIENCE}
+        enough = amount.valid >= ENOUGH_TO_SCORE
+        best = asked.get("best", "chrf" if enough else "loss")
+        train |= {"bleu": enough or best != "loss", "best": best, "patience": PATIENCE}
     if asked.get("schedule") == "paper":
         del train["peak_rate"]  # it derives its own
     if asked.get("bleu") is False:
@@ -174,7 +175,7 @@ def _steps_reason(steps: int, batch: int, tokens: int, limit: str) -> str:
 
 
 def _validation_reason(train: Mapping[str, Any], seconds: float) -> str:
-    better = "better BLEU" if train["best"] == "bleu" else "lower loss"
+    better = next((f"better {name}" for name in ("BLEU", "chrF") if name.lower() == train["best"]), "lower loss")
     end = f"ends after {PATIENCE} in a row without a {better}, or after {shown(training_seconds(seconds))}"
     return f"every {train['checkpoint_every']:,} steps; {end}"
 

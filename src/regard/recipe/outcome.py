@@ -5,17 +5,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from regard.config.presets import read
 from regard.data.prepared import Prepared, RawPair, held_out_texts
 from regard.evaluate.bleu import Score, bleu, chrf
 from regard.evaluate.validator import translate_sources
 from regard.recipe.choices import Plan, most_passes
 from regard.train.log import Record, records, written
-from regard.train.run import LOG
+from regard.train.run import LOG, RUN
 from regard.translate.load import load
 
 EXAMPLES = 10
 GAP = 0.5  # nats between the losses of training and validation pairs above which a model has memorised
 FALLING = 0.01  # share by which the validation loss must have fallen in the last third to be called falling
+SHORT = 0.8  # share of the planned steps below which a run that the clock ended was cut short
 FEW = 0.3  # share of the passes that may help below which a run had too little time
 MOST_TIMES = 20.0  # as much time as a run had, that is advised at most
 UNCLEAN = 0.05  # share of dropped pairs above which the text should be looked at
@@ -44,6 +46,10 @@ class Outcome:
     """The model that was written: mean, best or last."""
     steps: tuple[int, ...]
     """The checkpoints that it is made of."""
+    planned: int
+    """Number of steps that were planned."""
+    trained: int
+    """Number of steps that were made."""
     bleu: Score | None
     chrf: Score | None
     examples: tuple[Example, ...]
@@ -69,18 +75,20 @@ def measure(model: Path, run: Path, data: Prepared, plan: Plan) -> Outcome:
     lines = translate_sources(load(model), pairs) if pairs else []
     references = [[pair.target for pair in pairs]]
     log = list(records(run / LOG))
-    final = written(run) or {}
+    final, planned = written(run) or {}, read(run / RUN).train.steps
     return Outcome(
         model=model,
         pairs=sum(map(len, data.train)),
         tested=len(pairs),
         final=str(final.get("final", "")),
         steps=tuple(final.get("mean_of", ())),
+        planned=planned,
+        trained=_made(log),
         bleu=bleu(lines, references) if pairs else None,
         chrf=chrf(lines, references) if pairs else None,
         examples=_examples(pairs, lines),
         minutes=round(_seconds(log) / 60, 2),
-        advice=tuple(advice(log, data, plan)),
+        advice=tuple(advice(log, data, plan, planned)),
         plan=plan,
     )
 
@@ -99,14 +107,19 @@ def _seconds(log: Sequence[Record]) -> float:
     return float(max(trained, default=0.0)) + float(max(paused, default=0.0))
 
 
-def advice(log: Sequence[Record], data: Prepared, plan: Plan) -> list[str]:
+def _made(log: Sequence[Record]) -> int:
+    """Return the number of steps that the log has."""
+    return max((int(record["step"]) for record in log if record.get("event") == "train"), default=0)
+
+
+def advice(log: Sequence[Record], data: Prepared, plan: Plan, planned: int) -> list[str]:
     """Return what would help, the most helpful first, each with its evidence."""
     found: list[str] = []
     training = [record["nll"] for record in log if record.get("event") == "train" and "nll" in record]
     losses = [record["nll"] for record in log if record.get("event") == "validation" and record["nll"] is not None]
     pairs = sum(map(len, data.train))
     learnt = bool(losses and training) and losses[-1] - training[-1] > GAP
-    if wanting := _more_time(log, losses, data, by_heart=learnt):
+    if wanting := _more_time(log, losses, data, planned, by_heart=learnt):
         reason, times = wanting
         found.append(f"more time: {reason}; start over with --time {_longer(plan.seconds, times)} --fresh")
     if learnt:
@@ -121,12 +134,17 @@ def advice(log: Sequence[Record], data: Prepared, plan: Plan) -> list[str]:
 
 
 def _more_time(
-    log: Sequence[Record], losses: Sequence[float], data: Prepared, *, by_heart: bool
+    log: Sequence[Record], losses: Sequence[float], data: Prepared, planned: int, *, by_heart: bool
 ) -> tuple[str, float] | None:
     """Return why more time would help, and how many times as much.
 
-    It helps if the loss still fell, or if few passes were made and the model does not overfit.
+    It helps if the time was up long before the planned steps were made, if the loss still fell, or if few passes were
+    made; of these, the first and the last only if the model does not overfit.
     """
+    made = _made(log)
+    if _time_was_up(log, made) and made < SHORT * planned and not by_heart:
+        times = min(planned / max(made, 1), MOST_TIMES)
+        return f"the time was up after {made:,} of {planned:,} planned steps, as the machine was slower or busy", times
     seen = [record["tokens"] for record in log if record.get("event") == "train"]
     total = sum(split.source.tokens + split.target.tokens for split in data.report.train)
     passes, most = (seen[-1] if seen else 0) / max(total, 1), most_passes(sum(map(len, data.train)))
@@ -141,6 +159,11 @@ def _more_time(
     if passes < FEW * most and not by_heart:
         return f"there was time for {passes:.1f} passes over the pairs, of {most:.0f} that may help", times
     return None
+
+
+def _time_was_up(log: Sequence[Record], step: int) -> bool:
+    """Return whether the clock ended the run, at this step."""
+    return any(record.get("event") == "time is up" and record["step"] == step for record in log)
 
 
 def _longer(seconds: float, times: float) -> str:

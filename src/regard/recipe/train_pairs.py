@@ -116,7 +116,7 @@ def _check_keys(changes: Settings) -> None:
     known = keys(Config)
     for name in (f"{section}.{key}" for section, values in changes.items() for key in values):
         if name not in known:
-            raise UserError(f"unknown key {name!r}{similar(name, known)}")
+            raise UserError(f"unknown key {name!r}{similar(name, Config)}")
 
 
 def _corpora(given: Sequence[CorpusConfig | Path | str]) -> list[CorpusConfig]:

@@ -9,7 +9,7 @@ from threading import Lock
 from regard.errors import UserError
 from regard.model.cost import cost
 from regard.serve.metrics import Metrics
-from regard.translate.card import card_summary
+from regard.translate.card import card_summaries
 from regard.translate.load import load
 from regard.translate.translator import Translator
 
@@ -50,7 +50,7 @@ class Models:
         self._lock, self._reading = Lock(), Lock()
         self._named: set[str] = set()
         """Models whose languages the command line names."""
-        self._summaries: dict[str, str | None] = {}
+        self._summaries: dict[str, dict[str, str]] = {}
         self.steps: dict[tuple[str, str], Step] = {}
         for name in names:
             for step in self._steps(name):
@@ -79,9 +79,9 @@ class Models:
         found = [source for source in self.languages if source != target and self.route(source, target)]
         return [*found, target]
 
-    def summary(self, name: str) -> str | None:
-        """Return the first sentence of a model's card, which says what it is good for; None if it has no card."""
-        return self._summaries.get(name)
+    def summaries(self, name: str) -> dict[str, str]:
+        """Return the first sentence of a model's card, which says what it is good for, in the card's languages."""
+        return self._summaries.get(name, {})
 
     def loaded(self, name: str) -> Loaded:
         with self._lock:
@@ -140,7 +140,7 @@ class Models:
         pairs = [(named[1].replace("_", "-"), named[2].replace("_", "-"))] if named else _directions(translator)
         if not pairs:
             raise UserError(f"{name}: does not say which languages it translates; say it, such as --model en-de={name}")
-        self._summaries[name] = card_summary(name)
+        self._summaries[name] = card_summaries(name)
         tagged = bool(translator.source_subwords.language_tags)
         steps = [
             Step(source, target, name, target if tagged else None, tuple(translator.levels(target)))

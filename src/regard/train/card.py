@@ -46,8 +46,9 @@ def card(config: Config, data: Prepared, final: Final, log: Path) -> str:
             "",
             "Figures in this table are of single checkpoints on the validation set; loss is smoothed, nll is not.",
         ]
-        if "bleu_signature" in validations[-1]:
-            lines += ["", f"BLEU is sacreBLEU's, {validations[-1]['bleu_signature']}."]
+        for name, key in (("BLEU", "bleu_signature"), ("chrF", "chrf_signature")):
+            if key in validations[-1]:
+                lines += ["", f"{name} is sacreBLEU's, {validations[-1][key]}."]
     return "\n".join(lines) + "\n"
 
 
@@ -70,5 +71,5 @@ def _compared(final: Final) -> list[tuple[str, Record]]:
 
 
 def _scores(figures: Record) -> str:
-    shown = {"bleu": "BLEU", "perplexity": "perplexity"}
+    shown = {"bleu": "BLEU", "chrf": "chrF", "perplexity": "perplexity"}
     return ", ".join(f"{name} {figures[key]:.4g}" for key, name in shown.items() if figures.get(key) is not None)

@@ -15,7 +15,7 @@ from regard.saved.saved_model import read_saved
 from regard.train import checkpoint
 from regard.train.log import Record, events, scores, written
 from regard.train.run import CHECKPOINTS, RUN
-from regard.train.validation import badness
+from regard.train.validation import badness, score_of
 
 Warn = Callable[[str], None]
 Measure = Callable[[Mapping[str, Tensor], list[int]], Record]
@@ -41,7 +41,7 @@ class Final:
 
 
 def final_model(run: Path, config: Config, best_step: int | None, measure: Measure | None, warn: Warn) -> Final:
-    """Return the better of mean, best and last by validation BLEU, or by loss if BLEU was not measured.
+    """Return the better of mean, best and last by validation chrF or BLEU, or by loss if these were not measured.
 
     `train.final` may name one of them instead. Without a validation set it is the mean. Invalid checkpoints are
     reported and skipped.
@@ -53,7 +53,7 @@ def final_model(run: Path, config: Config, best_step: int | None, measure: Measu
     if len(steps.get("mean", ())) > 1:
         averaged["mean"], steps["mean"] = checkpoint.mean(run / CHECKPOINTS, steps["mean"], warn, moving=moving)
         figures["mean"] = measure(averaged["mean"], steps["mean"]) if measure is not None else {}
-    order = ranked(figures)
+    order = ranked(figures, score_of(config.train))
     for number, name in enumerate(order):
         try:
             if name not in averaged:
@@ -91,12 +91,10 @@ def late_steps(checkpoints: Path, config: Config, count: int) -> list[int]:
     return [step for step in last if step >= LATE * last[-1]]
 
 
-def ranked(figures: Mapping[str, Record]) -> list[str]:
-    """Return the names of models from the best to the worst: by BLEU if all have one, else by loss."""
-    by_bleu = all(values.get("bleu") is not None for values in figures.values())
-    return sorted(
-        figures, key=lambda name: badness(figures[name].get("nll"), figures[name].get("bleu") if by_bleu else None)
-    )
+def ranked(figures: Mapping[str, Record], score: str | None = "bleu") -> list[str]:
+    """Return the names of models from the best to the worst: by this score if all have it, else by loss."""
+    scored = score is not None and all(values.get(score) is not None for values in figures.values())
+    return sorted(figures, key=lambda name: badness(figures[name], score if scored else None))
 
 
 def _validated(run: Path, step: int) -> Record:

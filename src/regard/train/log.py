@@ -131,7 +131,7 @@ def read_history(run: Path) -> dict[str, Any]:
                 bleu[1].append(record["bleu"])
             if record.get("best"):
                 summary |= {"best_step": record["step"], "best_perplexity": record["perplexity"]}
-                summary |= {f"best_{key}": record[key] for key in ("bleu",) if key in record}
+                summary |= {f"best_{key}": record[key] for key in ("bleu", "chrf") if key in record}
     if (model := written(run)) is not None:
         summary |= {key: model[key] for key in ("final", "mean_of") if key in model}
         summary |= {f"model_{key}": value for key, value in scores(model).items()}

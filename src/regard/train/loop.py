@@ -44,8 +44,9 @@ from regard.train.run import (
 )
 from regard.train.step import Trainer, Update, knows_bf16
 from regard.train.terminology import with_terms
-from regard.train.validation import Validator, check_validation, validation_losses
+from regard.train.validation import Validator, check_validation, score_of, validation_losses
 
+COMPARED = ("loss", "nll", "bleu", "chrf")  # figures of a validation that all processes know
 DIVERGED = 10  # times the loss of a uniform guess, far above that of any model that can still learn
 
 
@@ -262,7 +263,7 @@ class _Run:
     def _mean_figures(self, weights: Mapping[str, Tensor], mean_of: list[int]) -> Record:
         """Validate and log the mean of these checkpoints, unless this was done before at this step."""
         known = measured_mean(self.out, self.progress.step, mean_of)
-        if known is not None and (self.validator is None or "bleu" in known):
+        if known is not None and (self.validator is None or score_of(self.config.train) in {None, *known}):
             return known
         figures = self._figures(self.trainer.with_weights(weights))
         self._record({"event": MEAN, "mean_of": mean_of, **figures})
@@ -330,11 +331,13 @@ class _Run:
         self.observer.phase("validating")
         settings = self.config.train
         figures = self._figures(self.trainer.scored(undivided=self.validator is not None))
-        found = (figures["loss"], figures["nll"], float(figures.get("bleu", 0.0)))
+        found = [float(figures.get(name, 0.0)) for name in COMPARED]
         # The other processes wait here for the first one's figures, so that all agree on the best and on when to stop.
-        loss, nll, bleu = self.world.total([value if self.world.first else 0.0 for value in found])
-        self.progress, better = self.progress.validated(settings, nll, bleu)
-        figures |= {"loss": loss, "nll": nll, "perplexity": perplexity(nll)}
+        total = self.world.total([value if self.world.first else 0.0 for value in found])
+        agreed = dict(zip(COMPARED, total, strict=True))
+        self.progress, better = self.progress.validated(settings, agreed)
+        nll = agreed["nll"]
+        figures |= {"loss": agreed["loss"], "nll": nll, "perplexity": perplexity(nll)}
         self._record({"event": "validation", **figures, "best": better})
         if self.progress.step >= settings.steps:  # a bad validation may pass on the way, but not at the end
             self._check_divergence("validation loss", nll)

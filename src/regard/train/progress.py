@@ -1,6 +1,7 @@
 """The progress of a run: how far it is, its sums since the last line of the log, and its best validation."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from regard.config.train import TrainConfig
@@ -34,6 +35,7 @@ class RunProgress:
     """Step of the checkpoint that was the best at its validation."""
     best_loss: float | None = None
     best_bleu: float | None = None
+    best_chrf: float | None = None
     stale: int = 0
     """Number of validations in a row without a new best."""
     owed: bool = False
@@ -76,16 +78,18 @@ class RunProgress:
             return {**figures, **losses, "gradient_norm": sums["norm"] / sums["taken"], **rewards}
         return {**figures}
 
-    def validated(self, settings: TrainConfig, nll: float, bleu: float) -> tuple["RunProgress", bool]:
-        """Return the progress after a validation, and whether it is the best so far."""
-        if settings.best == "bleu":
-            better = self.best_bleu is None or badness(nll, bleu) < badness(self.best_loss, self.best_bleu)
+    def validated(self, settings: TrainConfig, found: Mapping[str, float]) -> tuple["RunProgress", bool]:
+        """Return the progress after a validation that found `nll`, `bleu` and `chrf`, and whether it is the best."""
+        best = {"nll": self.best_loss, "bleu": self.best_bleu, "chrf": self.best_chrf}
+        if settings.best == "loss":
+            better = math.isfinite(found["nll"]) and badness(found, None) < badness(best, None)
         else:
-            better = math.isfinite(nll) and badness(nll, None) < badness(self.best_loss, None)
+            better = best[settings.best] is None or badness(found, settings.best) < badness(best, settings.best)
         if not better:
             return replace(self, stale=self.stale + 1, owed=False), False
-        best_bleu = bleu if settings.bleu else None
-        return replace(self, best_step=self.step, best_loss=nll, best_bleu=best_bleu, stale=0, owed=False), True
+        bleu, chrf = (found["bleu"], found["chrf"]) if settings.bleu else (None, None)
+        best_now = replace(self, best_step=self.step, best_loss=found["nll"], best_bleu=bleu, best_chrf=chrf)
+        return replace(best_now, stale=0, owed=False), True
 
 
 def perplexity(nll: float) -> float:

@@ -2,18 +2,20 @@
 
 import math
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from torch import nn
 
 from regard.config.run import Config
+from regard.config.train import TrainConfig
 from regard.data.batches import evaluation_batches
 from regard.data.prepared import Prepared
 from regard.data.redraw import Redraw
 from regard.errors import UserError
 from regard.model.seq2seq import Seq2Seq
 
-NOISE = 1.0  # BLEU
+NOISE = {"bleu": 1.0, "chrf": 0.0}  # a score that is no higher says nothing
 
 Validator = Callable[[Seq2Seq], Mapping[str, float | str]]
 """Return figures of a model by name, possibly with signatures; the first process calls it at every validation."""
@@ -32,13 +34,21 @@ def check_validation(config: Config, data: Prepared, validator: Validator | None
         raise UserError("train.bleu needs somebody who translates; give train() a validator that returns bleu")
 
 
-def badness(nll: float | None, bleu: float | None) -> tuple[float, float]:
-    """Return a key by which models are sorted, the best first: by BLEU, or by loss if that is None.
+def score_of(settings: TrainConfig) -> str | None:
+    """Return the score by which models are compared, `bleu` or `chrf`; None if only the loss is computed."""
+    if settings.best == "chrf":
+        return "chrf"
+    return "bleu" if settings.bleu else None
 
-    A BLEU below 1 is noise: models that have no more are sorted by loss, as models of equal BLEU are.
+
+def badness(figures: Mapping[str, Any], score: str | None) -> tuple[float, float]:
+    """Return a key by which models are sorted, the best first: by `bleu` or `chrf`, or by loss if `score` is None.
+
+    A BLEU below 1 is noise: models that have no more are sorted by loss, as models of equal scores are.
     """
+    nll = figures.get("nll")
     loss = nll if nll is not None and math.isfinite(nll) else math.inf
-    return (0.0 if bleu is None else -max(bleu, NOISE), loss)
+    return (0.0 if score is None else -max(figures[score], NOISE[score]), loss)
 
 
 @torch.no_grad()

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from regard.saved.bundled import located
+from regard.text.language import is_hangul
 from regard.translate.sentences import split
 
 MOST_BYTES = 65_536
@@ -12,14 +13,22 @@ WRITTEN = "Made by regard"  # how a card begins that nobody has written
 _MARKDOWN = re.compile(r"\[([^\]]*)\]\([^)]*\)|[*_`]")
 
 
-def card_summary(model: str | Path) -> str | None:
-    """Return the first sentence of a card's first paragraph as plain text; None if there is no card."""
+def card_summaries(model: str | Path) -> dict[str, str]:
+    """Return what a card says of its model: the first sentence of its introduction, in each language that it has.
+
+    The introduction ends with the first heading after it. A paragraph in Hangul is Korean (`ko`), any other English.
+    """
     try:
         with (located(model) / "README.md").open("rb") as file:
             card = file.read(MOST_BYTES).decode("utf-8", errors="ignore")
     except OSError:
-        return None
-    paragraphs = (one.strip() for one in re.split(r"\n\s*\n", card))
-    text = next((one for one in paragraphs if one and not one.startswith(("#", "|", "---", "<", WRITTEN))), "")
-    parts = split(" ".join(_MARKDOWN.sub(r"\1", text).split())).parts
-    return parts[0].text[:MOST_CHARACTERS] if parts else None
+        return {}
+    found: dict[str, str] = {}
+    for paragraph in map(str.strip, re.split(r"\n\s*\n", card)):
+        if paragraph.startswith("#") and found:
+            break
+        parts = split(" ".join(_MARKDOWN.sub(r"\1", paragraph).split())).parts
+        if parts and not paragraph.startswith(("#", "|", "---", "<", WRITTEN)):
+            sentence = parts[0].text[:MOST_CHARACTERS]
+            found.setdefault("ko" if any(map(is_hangul, sentence)) else "en", sentence)
+    return found

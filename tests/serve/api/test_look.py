@@ -180,10 +180,11 @@ def test_other_words_are_the_translators(served: Running, folders: dict[str, str
 
 def test_what_the_models_say_of_themselves(served: Running) -> None:
     found = served.get("/about").json["models"]
-    assert {"source": "en", "target": "de", "summary": None} in found
+    assert {"source": "en", "target": "de", "summary": None, "summaries": {}} in found
     with running("en-de") as server:
-        summaries = {one["summary"] for one in server.get("/about").json["models"]}
-        assert summaries == {"A small Transformer for everyday sentences."}
+        for one in server.get("/about").json["models"]:
+            assert one["summary"] == one["summaries"]["en"] == "A small Transformer for everyday sentences."
+            assert one["summaries"]["ko"].startswith("일상적인 문장에 알맞은")
 
 
 @pytest.mark.parametrize("source", ["auto", "en"])

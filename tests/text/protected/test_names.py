@@ -1,6 +1,6 @@
 import pytest
 
-from regard.text.protected.names import find_names
+from regard.text.protected.names import Knowledge, find_names
 
 KNOWN = frozenset(
     """
@@ -11,15 +11,84 @@ KNOWN = frozenset(
 
 
 # As a vocabulary spells what it has read often; everything else in pieces of two letters.
-SPELT = {"fatima": 2, "astronomy": 3, "science": 2, "giraffe": 2, "giraffes": 3, "photosynthesis": 4, "tobia": 3}
+SPELT = {
+    "fatima": 2,
+    "astronomy": 3,
+    "science": 2,
+    "giraffe": 2,
+    "giraffes": 3,
+    "griffith": 3,
+    "griffiths": 4,
+    "gangster": 3,
+    "gangsters": 4,
+    "photosynthesis": 4,
+    "tobia": 3,
+}
 
 
 def pieces(word: str) -> int:
     return SPELT.get(word, -(-len(word) // 2))
 
 
+# Words of the vocabulary that are the target language's, and unknown words that look like another language.
+OF_TARGET = frozenset("berg weiß wetter meeting two".split())  # noqa: SIM905
+UNLIKE = frozenset("griffiths gangsters".split())  # noqa: SIM905
+MODEL = Knowledge(
+    (KNOWN | {"Berg", "weiß", "Wetter", "WETTER", "Two", "Meeting"}).__contains__,
+    pieces,
+    OF_TARGET.__contains__,
+    UNLIKE.__contains__,
+)
+
+
 def names(text: str, language: str | None = "en") -> list[str]:
-    return [text[span.start : span.end] for span in find_names(text, language, KNOWN.__contains__, pieces)]
+    return [text[span.start : span.end] for span in find_names(text, language, MODEL)]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("I met Berg in Boston.", ["Berg"]),
+        ("Berg asked me to come.", ["Berg"]),
+        ("Berg admires your book.", ["Berg"]),
+        ("Weiß is here.", ["Weiß"]),
+        ("Berg is red.", []),  # of things, too
+        ("Berg books to read.", []),
+        ("I met the Berg.", []),
+        ("Wetter, he said.", []),
+        ("Berg hundred of it.", []),
+        ("I saw WETTER.", []),
+        ("World War Two ended here.", []),
+        ("Two asked me.", []),
+        ("I met Boston.", []),  # a word of the source language
+        ("Meeting asked me.", []),  # an ending of common words
+    ],
+)
+def test_a_word_that_only_the_target_language_has_is_a_name(text: str, found: list[str]) -> None:
+    assert names(text) == found
+    assert names(text, "fr") == [], "only English is known so well"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Griffiths writes short books.", ["Griffiths"]),
+        ("Giraffes usually eats here.", ["Giraffes"]),  # nothing else can be in the singular
+        ("Giraffes usually always eat.", []),
+        ("Giraffes usually eat.", []),
+        ("Giraffes treats me.", ["Giraffes"]),
+        ("Griffiths slammed the door.", ["Griffiths"]),
+        ("Griffiths nearly laughed.", ["Griffiths"]),
+        ("Griffiths didn't come.", ["Griffiths"]),
+        ("Griffiths used to come.", []),
+        ("Giraffes slammed the door.", []),  # looks English
+        ("Gangsters robbed a bank.", []),  # those who do something
+    ],
+)
+def test_what_may_be_a_plural_is_a_name_before_a_verb_in_the_singular_or_if_it_looks_foreign(
+    text: str, found: list[str]
+) -> None:
+    assert names(text) == found
 
 
 @pytest.mark.parametrize(

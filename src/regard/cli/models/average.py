@@ -22,7 +22,7 @@ def average(
 
     Of a run with train.moving_average, the moving averages at these checkpoints are taken, as training itself does.
     Without --last it is the model that training wrote at its end; before that, the mean of the late checkpoints.
-    With --best, the one checkpoint that was the best at its validation, by loss or, with train.best=bleu, by BLEU.
+    With --best, the one checkpoint that was the best at its validation, by loss, or by the score that train.best names.
     """
     from regard.errors import UserError
     from regard.train.final import average_run, best_of_run

@@ -143,8 +143,9 @@ class Terminal:
         else:
             self.progress.console.print(f"step {record['step']}: {sentence(record)}", highlight=False, markup=False)
         if record["event"] == "validation":
-            bleu = f", {record['bleu']:.2f} BLEU" if "bleu" in record else ""
-            self.validation = f"  validation {record['perplexity']:.2f} perplexity{bleu}"
+            shown = {"perplexity": "perplexity", "bleu": "BLEU", "chrf": "chrF"}
+            figures = ", ".join(f"{record[key]:.2f} {name}" for key, name in shown.items() if key in record)
+            self.validation = f"  validation {figures}"
         self.progress.update(self.task, completed=record["step"])
         self._show()
         if self.events is not None:

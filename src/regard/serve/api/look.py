@@ -82,8 +82,15 @@ WORDS = record({"words": array(record({"word": string(), "probability": NUMBER, 
 ABOUT = record(
     {
         "models": array(
-            record({"source": string(), "target": string(), "summary": or_null(string())}),
-            description="What each direction's model says of itself",
+            record(
+                {
+                    "source": string(),
+                    "target": string(),
+                    "summary": or_null(string()),
+                    "summaries": {"type": "object", "additionalProperties": string()},
+                }
+            ),
+            description="What each direction's model says of itself, also in each language that its card has",
         )
     }
 )
@@ -146,10 +153,11 @@ async def words(state: AppState, request: Request) -> Response:
 
 async def about(state: AppState, request: Request) -> Response:
     await fields(request, {}, refusal)
-    models = [
-        {"source": step.source, "target": step.target, "summary": state.models.summary(step.model)}
-        for step in state.models.steps.values()
-    ]
+    models = []
+    for step in state.models.steps.values():
+        summaries = state.models.summaries(step.model)
+        first = next(iter(summaries.values()), None)
+        models.append({"source": step.source, "target": step.target, "summary": first, "summaries": summaries})
     return JSONResponse({"models": models})
 
 

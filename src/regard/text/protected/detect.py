@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from regard.text.language import LanguageIdentifier
@@ -48,6 +49,8 @@ class Detector:
     def __init__(self, served: Iterable[str]) -> None:
         self.served = {base(code): code for code in served}
         self._identifier = LanguageIdentifier(self.served)
+        self.share = cache(self._share)
+        """The same as `_share`; what was asked before is not computed again."""
 
     def candidates(self, text: str) -> list[Detected]:
         """Return the candidate languages of a text, most probable first; at least one."""
@@ -59,6 +62,10 @@ class Detector:
         """Return the first of the candidates."""
         code, share = self._identifier.best(text)
         return Detected(self.served.get(code, code), round(100 * share, 1))
+
+    def _share(self, word: str, language: str) -> float:
+        """Return the probability that a word is in a language."""
+        return dict(self._identifier.ranked(word)).get(base(language), 0.0)
 
     def best(self, text: str, among: Iterable[str]) -> Detected:
         """Return the most probable of some languages, with its confidence among all."""

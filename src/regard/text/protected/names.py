@@ -1,12 +1,16 @@
 """Proper names in a text that a model does not know, by capital letters and the model's vocabulary.
 
 A name that is one piece of the vocabulary is known, and so is its translation: Monday, Germany. What is spelt in
-several pieces is unknown; a name that is also a common word, as in "Mr Baker", would be translated as that word.
+several pieces is unknown; a name that is also a common word, as in "Mr Baker", would be translated as that word. A
+vocabulary that two languages share also has words that only the target has: an English "Berg" is a name.
 """
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
 
+from regard.text.protected.detect import WORDS
 from regard.text.protected.spans import Span
 
 # Words with a capital that are translated, although they stand inside a sentence: in lower case.
@@ -38,7 +42,8 @@ _TRANSLATED = frozenset(
     hi hello hey oh ah wow yeah ouch dear honey thanks sorry please congratulations
     esperanto zealand day eve year department embassy cabinet league standard time times civil police daddy mommy
     california britain arabia cuba algeria tanzania singapore quebec nile thames soviet viking neptune santa valentine
-    eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty
+    one two three four five six seven eight nine ten eleven twelve
+    thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty
     allies buddhism buddhist christianity communist democrat republican nazi olympics olympic renaissance marxism
     """.split()  # noqa: SIM905
 )
@@ -70,6 +75,7 @@ _AFTER_VERB = frozenset(
     a an the to in on at my your his her its our their it that this with for from up down out me you him us them
     """.split()  # noqa: SIM905
 )
+_OBJECTS = _AFTER_VERB - frozenset("to in on at with for from up down out".split())  # noqa: SIM905
 # Names that are also common words.
 _WORD_NAMES = frozenset(
     """
@@ -88,6 +94,7 @@ _SELDOM_NAMES = frozenset(
 # What tells that the first word of a sentence is a person.
 _PERSON = frozenset("he his him himself she her hers herself who".split())  # noqa: SIM905
 _BEFORE_THINGS = frozenset("the a an of this that".split())  # noqa: SIM905
+_ADVERBS = frozenset("never always often also just still already almost seldom sometimes usually rarely".split())  # noqa: SIM905
 _SINGULAR = frozenset("is was has does isn't wasn't hasn't doesn't".split())  # noqa: SIM905
 # What follows a person far more often than a thing.
 _OF_PEOPLE = _VERBS | (_AUXILIARIES - frozenset("is can will and or does should must often".split()))  # noqa: SIM905
@@ -108,33 +115,44 @@ _CAPITAL = re.compile(r"(?<=[\s(\"'“‘„«-])[^\W\d_a-z]")
 _CAPITALISED = re.compile(rf"(?<![\w'’.-])(?=[^\W\d_a-z]){_LETTERS}(?:[-'’]{_LETTERS})*+")
 _ANY_WORD = re.compile(r"[^\W\d_]+")
 _OPENS = re.compile(r"(?:^|[.!?:…]['\"”’)]*\s+|[\"“„«(—–]\s*|[\"'‘]\s*$)\W*$")
+FREQUENT = WORDS["en"]
 LETTERS = 3.1  # in a piece, on average, of a word that the model has seldom read
 FEW_LETTERS = 2.0  # of one that has an ending of common words, too
 LOOK_BACK = 16  # characters in which the beginning of a sentence is looked for
 
 
-def find_names(
-    text: str, language: str | None, known: Callable[[str], bool], pieces: Callable[[str], int]
-) -> list[Span]:
-    """Return the names in a sentence that the model does not know.
+@dataclass(frozen=True)
+class Knowledge:
+    """What a model knows of words."""
 
-    `known` returns whether a word is in its vocabulary, and `pieces` in how many subwords it is spelt.
+    known: Callable[[str], bool]
+    """Whether a word is in its vocabulary."""
+    pieces: Callable[[str], int]
+    """In how many subwords a word is spelt."""
+    of_target: Callable[[str], bool]
+    """Whether a word of its vocabulary, in lower case, is the target language's rather than the source language's."""
+    unlike_source: Callable[[str], bool]
+    """Whether a word that it does not know, in lower case, looks like another language than the source's."""
+
+
+def find_names(text: str, language: str | None, model: Knowledge) -> list[Span]:
+    """Return the names in a sentence that the model does not know.
 
     In CAPITALS and Title Case names can't be told from other words, so there are none.
     """
-    if _all_known(text, language, known) or _CAPITAL.search(f" {text}") is None:
+    if _all_known(text, language, model) or _CAPITAL.search(f" {text}") is None:
         return []
     words = list(_WORD.finditer(text))
     capital = [one.group()[0].isupper() for one in words]
     written = [big for big, one in zip(capital, words, strict=True) if _bare(one.group()) not in _SMALL | _ASKS]
     if len(words) > 2 and all(written) and len(written) > 2:
         return []
-    found = [capital[n] and _is_name(text, words, n, language, known, pieces) for n in range(len(words))]
-    _take_neighbours(text, words, capital, found, known)
+    found = [capital[n] and _is_name(text, words, n, language, model) for n in range(len(words))]
+    _take_neighbours(text, words, capital, found, model.known)
     return _joined(text, words, found)
 
 
-def _all_known(text: str, language: str | None, known: Callable[[str], bool]) -> bool:
+def _all_known(text: str, language: str | None, model: Knowledge) -> bool:
     """Return whether no word with a capital letter can be a name, by a check that is fast and true of most texts."""
     last = 0
     for found in _CAPITALISED.finditer(text):
@@ -143,7 +161,9 @@ def _all_known(text: str, language: str | None, known: Callable[[str], bool]) ->
             continue
         word = _bare(found.group())
         lower = word.lower()
-        if len(word) > 1 and lower not in _TRANSLATED and (lower in _NAMED or not known(word)):
+        if len(word) > 1 and lower not in _TRANSLATED and (lower in _NAMED or not model.known(word)):
+            return False
+        if language == "en" and _is_of_target(text, found, model):
             return False
     return not last or _TITLES.isdisjoint(_ANY_WORD.findall(text[:last].lower()))
 
@@ -153,11 +173,10 @@ def _is_name(
     words: list[re.Match[str]],
     number: int,
     language: str | None,
-    known: Callable[[str], bool],
-    pieces: Callable[[str], int],
+    model: Knowledge,
 ) -> bool:
     """Return whether a word with a capital letter is a name that the model would not keep."""
-    word = _bare(words[number].group())
+    word, known = _bare(words[number].group()), model.known
     lower = word.lower()
     if number and words[number - 1].group().lower() in _TITLES:
         return True
@@ -165,8 +184,9 @@ def _is_name(
         return False
     if lower in _TRANSLATED or lower.removesuffix("s") in _TRANSLATED:
         return False
-    if _opens(text, words[number]):
-        return language == "en" and _begins_as_name(text, words, number, known, pieces)
+    of_target = language == "en" and _is_of_target(text, words[number], model)
+    if of_target or _opens(text, words[number]):
+        return of_target or (language == "en" and _begins_as_name(text, words, number, model))
     if language != "en" or not known(lower):
         return (language == "en" and lower in _NAMED) or not (known(word) or known(lower))
     before, after = words[number - 1].group().lower(), text[words[number].end() :].lstrip()[:1]
@@ -174,38 +194,74 @@ def _is_name(
     return lower in _NAMED or not (known(word) or thing)  # no other English word has a capital inside a sentence
 
 
-def _begins_as_name(
-    text: str,
-    words: list[re.Match[str]],
-    number: int,
-    known: Callable[[str], bool],
-    pieces: Callable[[str], int],
-) -> bool:
+def _is_of_target(text: str, found: re.Match[str], model: Knowledge) -> bool:
+    """Return whether a word of an English sentence is in the vocabulary only as a word of the target language.
+
+    Language identification of one word is unsure. So at the beginning of a sentence, where any word has a capital
+    letter, it is asked only about what is followed by a verb of people.
+    """
+    word = _bare(found.group())
+    lower = word.lower()
+    if len(word) < 3 or word.isupper() or lower in _TRANSLATED or lower.endswith(_COMMON_ENDINGS):
+        return False
+    if _opens(text, found):
+        acts = not word.isascii() or _acts_as_person(text, found.end())
+        candidate = (model.known(word) or model.known(lower)) and acts
+    else:
+        before = text[: found.start()].split()
+        candidate = model.known(word) and not (before and before[-1].lower() in _BEFORE_THINGS)
+    return candidate and lower not in FREQUENT and model.of_target(lower)
+
+
+def _acts_as_person(text: str, end: int) -> bool:
+    """Return whether the word that ends here is followed by what people do: Berg admires the view."""
+    words = [_bare(one.group()) for one in islice(_WORD.finditer(text, end), 2)]
+    following, third = (*words, "", "")[:2]
+    does = following.islower() and following.endswith("s") and following not in _SINGULAR and third in _OBJECTS
+    return text[end : end + 1] == " " and (does or _is_past(following) or following in _OF_PEOPLE - {"no"})
+
+
+def _is_past(word: str) -> bool:
+    """Return whether a word is a verb in the past tense, or a verb of people in any."""
+    regular = word.endswith("ed") and word not in ("hundred", "need", "used")
+    return regular or word in _VERBS or word in ("didn't", "doesn't", "couldn't", "wouldn't", "hadn't")
+
+
+def _begins_as_name(text: str, words: list[re.Match[str]], number: int, model: Knowledge) -> bool:
     """Return whether the first word of an English sentence is a name: a noun in the singular without an article.
 
     A word that the model has read often is spelt in few pieces, a name in many: sci-ence, d-im-it-ri-os.
     """
     whole = words[number].group()
     word = _bare(whole)
-    lower, following, third = word.lower(), _bare(_at(words, number + 1)), _at(words, number + 2)
+    lower, following = word.lower(), _bare(_at(words, number + 1))
     regular = following.islower() and following.endswith(("ed", "ly"))
     person = regular or following in _OF_PEOPLE or _speaks_of_person(text, words[number])
     if lower in _SELDOM_NAMES:
         return person
     if lower not in _WORD_NAMES:
-        if known(word) or known(lower):
+        if model.known(word) or model.known(lower):
             return False
         surname = following[:1].isupper() and following.lower() not in _TRANSLATED
         if surname or not (word.isascii() and word[1:].islower()):
             return not (word.isascii() and lower.endswith(_COMMON_ENDINGS))  # Helen Keller, Éric, McAllister, Jean-Luc
-    if whole != word:
-        return True  # the genitive
+    return whole != word or _is_subject(text, words, number, model, regular=regular)  # the first is the genitive
+
+
+def _is_subject(text: str, words: list[re.Match[str]], number: int, model: Knowledge, *, regular: bool) -> bool:
+    """Return whether what follows the first word of a sentence is said of a name; `regular`: a word in -ed or -ly."""
+    lower, following, third = words[number].group().lower(), _bare(_at(words, number + 1)), _at(words, number + 2)
     does = following.islower() and following.endswith("s") and following not in _AFTER_VERB
     does = does and third not in _AFTER_PLURAL
     verb = regular or does or following in _VERBS or following in _AUXILIARIES
-    wanted = None if lower in _WORD_NAMES else _wanted_after(lower, known, pieces)
+    wanted = None if lower in _WORD_NAMES else _wanted_after(lower, model)
     if wanted is not None and not (verb and _speaks_of_person(text, words[number])):
-        return following in wanted or ((regular or does) and wanted is _OF_PEOPLE)
+        if wanted is _OF_PEOPLE and (regular or does):
+            return True
+        singular = wanted >= _SINGULAR and _is_of_one(following, third)
+        past = _is_past(following) or (following.endswith("ly") and _is_past(third))
+        odd = past and not lower.endswith(("ers", "ors")) and model.unlike_source(lower)
+        return following in wanted or singular or odd
     return verb or text[words[number].end() : words[number].end() + 1] == ","
 
 
@@ -215,13 +271,22 @@ def _speaks_of_person(text: str, word: re.Match[str]) -> bool:
     return rest.startswith(" and I ") or not _PERSON.isdisjoint(_ANY_WORD.findall(rest))
 
 
-def _wanted_after(word: str, known: Callable[[str], bool], pieces: Callable[[str], int]) -> frozenset[str] | None:
+def _is_of_one(following: str, third: str) -> bool:
+    """Return whether a verb in the singular follows what may be a plural: Vargas writes, Evans usually eats."""
+    if following in _ADVERBS or following.endswith("ly"):
+        verb = third.islower() and len(third) > 3 and third.endswith("s") and not third.endswith(("ss", "us"))
+        return verb and third not in _ADVERBS
+    return following.endswith("s") and (following in _VERBS or (following.islower() and third in _AFTER_VERB))
+
+
+def _wanted_after(word: str, model: Knowledge) -> frozenset[str] | None:
     """Return what must follow an unknown word for it to be a name; None if whatever can follow a name is enough."""
-    spelt, stem = len(word) / pieces(word), word[:-1]
+    pieces, stem = model.pieces, word[:-1]
+    spelt = len(word) / pieces(word)
     if word.endswith(_COMMON_ENDINGS) and spelt > FEW_LETTERS:
         return _VERBS
     plural = word.endswith("s") and not word.endswith(("is", "us"))
-    if plural and (known(stem) or pieces(stem) < pieces(word)):
+    if plural and (model.known(stem) or pieces(stem) < pieces(word)):
         return _SINGULAR  # otherwise it is a noun in the plural
     if plural and spelt > FEW_LETTERS:
         return _SINGULAR | _VERBS

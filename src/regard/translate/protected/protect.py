@@ -16,8 +16,8 @@ from regard.terms.glossary import TermUse, occurs
 from regard.text.normalise import normalise
 from regard.text.protected.casing import Casing, casing_of
 from regard.text.protected.detect import Detected, foreign
-from regard.text.protected.languages import is_language
-from regard.text.protected.names import find_names
+from regard.text.protected.languages import is_language, scripts_of
+from regard.text.protected.names import Knowledge, find_names
 from regard.text.protected.numbers import localised
 from regard.text.protected.reserved import TO_PRIVATE, TO_SIGNS
 from regard.text.protected.sentence_end import without_added_end
@@ -40,6 +40,8 @@ MARKS: frozenset[Kind] = frozenset(("emoji", "tag"))
 REPLACING = 2  # attempts with other stand-ins
 ATTEMPTS = 4  # of which the last ones take out what the model lost
 LONG_NUMBER = 2  # digits; a number of so many, or with separators, gets a stand-in at once
+LEAN = 0.18  # by which a word is more probable in the target language, if it is called one of that language
+UNLIKE = 0.34  # probability of the source language below which a word looks like another one
 MOST_SPANS = 40  # of a sentence; more are no sentence
 
 
@@ -85,6 +87,9 @@ class Protector:
         self.natural = all(map(is_language, [*self.sources, self.target])) and bool(self.sources)
         self.active = self._active()
         self.tag = translator.tag(options.target, options.formality)
+        self.knowledge = Knowledge(
+            lambda word: word in self.ranks, self._pieces, self._is_of_target, self._is_unlike_source
+        )
 
     @property
     def ranks(self) -> dict[str, int]:
@@ -151,7 +156,7 @@ class Protector:
         """Return the spans of a sentence with its names, and without terms of the glossary and banned words."""
         if names:
             taken = [(span.start, span.end) for span in found]
-            more = find_names(text, self.source, self.ranks.__contains__, self._pieces)
+            more = find_names(text, self.source, self.knowledge)
             found += [one for one in more if not any(one.start < end and start < one.end for start, end in taken)]
         if not found:
             return found
@@ -164,6 +169,17 @@ class Protector:
 
     def _pieces(self, word: str) -> int:
         return len(self.translator.source_subwords.encode([word])[0])
+
+    def _is_of_target(self, word: str) -> bool:
+        """Return whether a word of a vocabulary that both languages share is rather the target language's."""
+        shared = self.translator.source_subwords is self.translator.target_subwords
+        if not shared or not self.source or not self.target or scripts_of(self.target) != scripts_of(self.source):
+            return False
+        share = self.translator.detector.share
+        return share(word, self.target) - share(word, self.source) > LEAN
+
+    def _is_unlike_source(self, word: str) -> bool:
+        return bool(self.source) and self.translator.detector.share(word, self.source or "") < UNLIKE
 
     def _read(self, plan: Plan, clean: str) -> Reading:
         """Return what the model reads, with the plan's stand-ins."""

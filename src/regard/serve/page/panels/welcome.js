@@ -2,7 +2,7 @@
 
 import { html } from "/look/dom.js";
 import { ask } from "/page/server.js";
-import { say } from "/page/strings.js";
+import { say, speech } from "/page/strings.js";
 
 // In languages that people train models for first.
 const EXAMPLES = {
@@ -19,6 +19,12 @@ const EXAMPLES = {
   fr: ["Où est la gare ?", "J'ai oublié mes clés à la maison.", "S'il pleut demain, nous resterons à la maison."],
   ko: ["역이 어디에 있습니까?", "어제 열쇠를 잃어버려서 밖에서 기다렸습니다.", "내일 비가 오면 집에 있을 것입니다."],
 };
+
+// What a model says of itself, in the language of the page if it can.
+function summary({ summary, summaries }) {
+  const lang = speech.lang in summaries ? speech.lang : Object.keys(summaries)[0];
+  return html("span", { lang }, summaries[lang] ?? summary);
+}
 
 // `chosen` gives the languages that are chosen, `use` takes a text.
 export function welcome(place, chosen, use) {
@@ -40,7 +46,7 @@ export function welcome(place, chosen, use) {
     place.replaceChildren(
       examples.length ? html("h2", {}, say().tryThis) : "",
       html("div", { class: "examples" }, examples),
-      model?.summary ? html("p", { class: "note" }, html("b", {}, say().theModel), " ", html("span", { lang: "en" }, model.summary)) : "",
+      model?.summary ? html("p", { class: "note" }, html("b", {}, say().theModel), " ", summary(model)) : "",
     );
   }
   return show;
