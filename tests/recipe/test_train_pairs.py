@@ -10,10 +10,13 @@ from tests.support.command import regard
 
 import regard as library
 from regard.cli.train_pairs import table
+from regard.config.checked import check
+from regard.config.data import CorpusConfig
 from regard.config.presets import read
 from regard.data.prepared import Prepared, RawPair, held_out_texts, valid_texts
 from regard.errors import UserError
 from regard.recipe.outcome import advice
+from regard.recipe.sides import check_sides
 from regard.recipe.train_pairs import begin
 from regard.train.log import records
 
@@ -129,6 +132,32 @@ def test_mistakes(arguments: list[str], message: str, tmp_path: Path, monkeypatc
     with pytest.raises(UserError, match=message):
         regard("train", *arguments)
     assert not (tmp_path / "x").exists()
+
+
+def test_sides_that_are_the_wrong_way_round(tmp_path: Path) -> None:
+    lines = {
+        "en": ["Where is the station?", "I lost my keys.", "She likes tea."],
+        "ko": ["역이 어디예요?", "열쇠를 잃어버렸어.", "그녀는 차를 좋아해요."],
+    }
+    for code, wrong in (("en", "ko"), ("ko", "en")):
+        (tmp_path / f"a.{code}").write_text("".join(f"{line}\n" for line in lines[wrong]), encoding="utf-8")
+    files = [str(tmp_path / "a.en"), str(tmp_path / "a.ko")]
+    with pytest.raises(UserError, match=r"a\.en .*a\.ko: the source side looks like ko and the target side like en"):
+        library.train_pairs(files, tmp_path / "x")
+    assert not (tmp_path / "x" / "data").exists()
+    check_sides([check(CorpusConfig, {"files": files}, "")], "ko", "en")
+    check_sides([check(CorpusConfig, {"files": files}, "")], "en", None)
+    check_sides([check(CorpusConfig, {"files": ["-"]}, "")], "en", "ko")
+
+
+def test_a_useless_model_is_told(outcome: Any) -> None:
+    for value, told in ((19.0, True), (21.0, False)):
+        made = replace(outcome, chrf=replace(outcome.chrf, value=value))
+        assert ("do not rely on this model" in table(made)) == told
+    data = Prepared.open(outcome.model.parent / "data")
+    log = [{"event": "validation", "nll": 3.9}, {"event": "train", "step": 9, "nll": 3.8, "tokens": 1 << 40}]
+    assert advice(log, data, outcome.plan, 9, 19.0)[-1].endswith("low-resource.md")
+    assert not any("low-resource.md" in line for line in advice(log, data, outcome.plan, 9, 21.0))
 
 
 def test_a_folder_that_was_not_a_run_is_left_alone(pairs: tuple[Path, Path], tmp_path: Path) -> None:

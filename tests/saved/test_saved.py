@@ -193,6 +193,10 @@ def test_not_a_folder(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match=r"manifest.json: no such file"):
         load_model(tmp_path / "empty")
+    (tmp_path / "empty" / "model").mkdir()
+    (tmp_path / "empty" / "model" / "manifest.json").write_text("{}")
+    with pytest.raises(UserError, match=r"is the folder of a run; give its model, .*empty/model$"):
+        load_model(tmp_path / "empty")
 
 
 def test_a_manifest_cannot_reach_outside(saved: Path) -> None:

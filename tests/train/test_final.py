@@ -129,8 +129,10 @@ def test_ranking() -> None:
         "one was not translated"
     )
     assert ranked({"mean": {"nll": None}, "last": {"nll": 1.0}}) == ["last", "mean"]
-    both = {"mean": {"bleu": 9.0, "chrf": 0.2, "nll": 1.0}, "last": {"bleu": 8.0, "chrf": 0.3, "nll": 2.0}}
-    assert ranked(both, "chrf") == ["last", "mean"], "chrF has no noise"
+    both = {"mean": {"bleu": 9.0, "chrf": 16.2, "nll": 1.0}, "last": {"bleu": 8.0, "chrf": 16.3, "nll": 2.0}}
+    assert ranked(both, "chrf") == ["last", "mean"]
+    noise = {"mean": {"chrf": 3.2, "nll": 1.0}, "last": {"chrf": 14.9, "nll": 2.0}}
+    assert ranked(noise, "chrf") == ["mean", "last"], "a chrF below 15 says nothing"
     assert ranked(both, "bleu") == ranked(both, None) == ["mean", "last"]
 
 

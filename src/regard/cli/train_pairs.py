@@ -55,7 +55,11 @@ def chosen(data: "Prepared", plan: "Plan") -> str:
     report = data.report
     kept = sum(split.kept for split in report.train)
     test, valid = len(held_out_texts(data.directory)), report.valid.kept if report.valid else 0
+    source, target = data.languages
     lines = {
+        "languages": f"{source} to {target}"
+        if source and target
+        else "not known by the files' names; give --from-language and --to-language, which a server needs",
         "pairs": f"{kept:,} to train on, {valid:,} for validation, {test:,} for the test; split by source sentence",
         "vocabulary": f"{report.source_vocabulary:,} subwords"
         + ("" if data.config.shared else f", and {report.target_vocabulary:,} of the target")
@@ -68,6 +72,8 @@ def chosen(data: "Prepared", plan: "Plan") -> str:
 
 def table(outcome: "Outcome") -> str:
     """Format the result as text."""
+    from regard.recipe.outcome import USABLE
+
     steps = ", ".join(f"{step:,}" for step in outcome.steps)
     kind = "mean of the checkpoints of steps" if len(outcome.steps) > 1 else f"{outcome.final} checkpoint, of step"
     lines = [f"model     {outcome.model}: the {kind} {steps}"]
@@ -77,6 +83,10 @@ def table(outcome: "Outcome") -> str:
     for name, score in (("BLEU", outcome.bleu), ("chrF", outcome.chrf)):
         if score is not None:
             lines.append(f"{name:<10}{score.value:.2f}   {score.signature}")
+    if outcome.chrf is not None and outcome.chrf.value < USABLE:
+        lines.append(
+            f"          chrF is below {USABLE:.0f}: most translations are wrong, so do not rely on this model yet"
+        )
     lines.append(f"time      {outcome.minutes:.1f} minutes of training and validation")
     if outcome.examples:
         lines += ["", f"{len(outcome.examples)} of the test pairs"]

@@ -22,6 +22,7 @@ FEW = 0.3  # share of the passes that may help below which a run had too little 
 MOST_TIMES = 20.0  # as much time as a run had, that is advised at most
 UNCLEAN = 0.05  # share of dropped pairs above which the text should be looked at
 FILTERS = ("length ratio", "identical", "too long", "empty", "not valid UTF-8", "no tab", "not JSON", "unpaired")
+USABLE = 20.0  # chrF below which most translations are wrong
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ def measure(model: Path, run: Path, data: Prepared, plan: Plan) -> Outcome:
     references = [[pair.target for pair in pairs]]
     log = list(records(run / LOG))
     final, planned = written(run) or {}, read(run / RUN).train.steps
+    score = chrf(lines, references) if pairs else None
     return Outcome(
         model=model,
         pairs=sum(map(len, data.train)),
@@ -85,10 +87,10 @@ def measure(model: Path, run: Path, data: Prepared, plan: Plan) -> Outcome:
         planned=planned,
         trained=_made(log),
         bleu=bleu(lines, references) if pairs else None,
-        chrf=chrf(lines, references) if pairs else None,
+        chrf=score,
         examples=_examples(pairs, lines),
         minutes=round(_seconds(log) / 60, 2),
-        advice=tuple(advice(log, data, plan, planned)),
+        advice=tuple(advice(log, data, plan, planned, score and score.value)),
         plan=plan,
     )
 
@@ -109,11 +111,12 @@ def _seconds(log: Sequence[Record]) -> float:
 
 def _made(log: Sequence[Record]) -> int:
     """Return the number of steps that the log has."""
-    return max((int(record["step"]) for record in log if record.get("event") == "train"), default=0)
+    made = ("train", "validation")
+    return max((int(record.get("step", 0)) for record in log if record.get("event") in made), default=0)
 
 
-def advice(log: Sequence[Record], data: Prepared, plan: Plan, planned: int) -> list[str]:
-    """Return what would help, the most helpful first, each with its evidence."""
+def advice(log: Sequence[Record], data: Prepared, plan: Plan, planned: int, chrf: float | None = None) -> list[str]:
+    """Return what would help a model with this chrF, the most helpful first, each with its evidence."""
     found: list[str] = []
     training = [record["nll"] for record in log if record.get("event") == "train" and "nll" in record]
     losses = [record["nll"] for record in log if record.get("event") == "validation" and record["nll"] is not None]
@@ -127,6 +130,10 @@ def advice(log: Sequence[Record], data: Prepared, plan: Plan, planned: int) -> l
             f"more pairs: the loss is {training[-1]:.2f} nats a token on the pairs it was trained on and "
             f"{losses[-1]:.2f} on others, so it knows its {pairs:,} pairs by heart better than the language"
         )
+    elif chrf is not None and chrf < USABLE:
+        found.append(f"more pairs: {pairs:,} are few for a language")
+    if chrf is not None and chrf < USABLE:
+        found.append("text in one language, and more from the same pairs: docs/guides/low-resource.md")
     found += _cleaner(data)
     if not found:
         found.append(f"more pairs: {pairs:,} is few for a language; nothing else stands out")

@@ -1,7 +1,7 @@
 """From pairs of texts to a measured model in one call: prepare, choose settings, train, test."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
@@ -12,7 +12,7 @@ from regard.config.checked import check, keys, similar
 from regard.config.data import CorpusConfig, PrepareConfig
 from regard.config.presets import preset as named
 from regard.config.run import Config
-from regard.data.corpus import languages
+from regard.data.corpus import check_corpora, languages
 from regard.data.passes.first_pass import PrepareProgress
 from regard.data.prepare import prepare
 from regard.data.prepared import Prepared
@@ -22,6 +22,7 @@ from regard.recipe.calibrate import tokens_per_second
 from regard.recipe.choices import Amount, Plan, Settings, fitting_size, plan
 from regard.recipe.durations import seconds as parsed
 from regard.recipe.outcome import Outcome, measure
+from regard.recipe.sides import check_sides
 from regard.text.protected.languages import is_language
 from regard.train.log import Observer
 from regard.train.run import DATA, PLAN, check_run, run_writer
@@ -153,12 +154,18 @@ def _prepared(
         data = Prepared.open(folder)
         if data.files != tuple(corpus.files for corpus in corpora):
             raise UserError(
-                f"{folder}: was made of {' '.join(data.files[0])}, which --train does not name; "
+                f"{folder}: was made of {_named(data.files)}, not of {_named([one.files for one in corpora])}; "
                 "choose another --out, or start over with --fresh"
             )
         return data
+    check_corpora(corpora)
+    check_sides(corpora, config.source_language, config.target_language)
     prepare(corpora, validation, folder, config, cores=cores, force=fresh, progress=progress)
     return Prepared.open(folder)
+
+
+def _named(files: Iterable[Sequence[str]]) -> str:
+    return " ".join(name for corpus in files for name in corpus)
 
 
 def _planned(

@@ -12,7 +12,7 @@ from regard.config.decode import DecodeConfig
 from regard.config.model import ModelConfig
 from regard.config.task import Task
 from regard.errors import UserError
-from regard.files import check_manifest, read_bytes, read_json
+from regard.files import MANIFEST, check_manifest, read_bytes, read_json
 from regard.saved.bundled import bundled, located
 from regard.saved.weights import Storage
 from regard.text.normalise import Form
@@ -91,6 +91,8 @@ def model_folder(model: str | Path) -> Path:
     if not folder.is_dir():
         names = "".join(f", or {name}" for name in bundled())
         raise UserError(f"{folder}: no such folder; give the folder of a saved model, such as runs/x/model{names}")
+    if not (folder / MANIFEST).exists() and (folder / "model" / MANIFEST).exists():
+        raise UserError(f"{folder}: is the folder of a run; give its model, {folder / 'model'}")
     return folder
 
 

@@ -26,6 +26,8 @@ def card(config: Config, data: Prepared, final: Final, log: Path) -> str:
         "",
         f"A model trained by regard {__version__} on {pairs:,} pairs.",
         "",
+        f"regard {__version__}으로 문장 쌍 {pairs:,}개를 학습한 모델입니다.",
+        "",
         f"- Data: {pairs:,} pairs, vocabulary of {vocabulary}.",
         f"- Weights: {_origin(final, config)}.",
         *(f"- On the validation set, {name}: {_scores(values)}." for name, values in _compared(final)),

@@ -15,7 +15,7 @@ from regard.data.redraw import Redraw
 from regard.errors import UserError
 from regard.model.seq2seq import Seq2Seq
 
-NOISE = {"bleu": 1.0, "chrf": 0.0}  # a score that is no higher says nothing
+NOISE = {"bleu": 1.0, "chrf": 15.0}  # a score that is no higher says nothing
 
 Validator = Callable[[Seq2Seq], Mapping[str, float | str]]
 """Return figures of a model by name, possibly with signatures; the first process calls it at every validation."""
@@ -44,7 +44,8 @@ def score_of(settings: TrainConfig) -> str | None:
 def badness(figures: Mapping[str, Any], score: str | None) -> tuple[float, float]:
     """Return a key by which models are sorted, the best first: by `bleu` or `chrf`, or by loss if `score` is None.
 
-    A BLEU below 1 is noise: models that have no more are sorted by loss, as models of equal scores are.
+    A BLEU below 1 and a chrF below 15 are noise: models that have no more are sorted by loss, as models of equal scores
+    are.
     """
     nll = figures.get("nll")
     loss = nll if nll is not None and math.isfinite(nll) else math.inf

@@ -264,6 +264,11 @@ class Translator:
             known = ", ".join(tags)
             raise UserError(f"this model translates into several languages ({known}); say which one, such as --to de")
         asked = target or f"<2{usual}>"
+        if not asked.startswith("<") and f"<2{asked}>" not in tags:
+            known = ", ".join(dict.fromkeys(into for _, into in self.directions)) or "one language"
+            raise UserError(
+                f"the model translates into {known}, not into {asked}; choose one of these, or another model"
+            )
         return self.source_subwords.tag_ids(asked if asked.startswith("<") else f"<2{asked}>")
 
     def levels(self, target: str | None = None) -> list[str]:
