@@ -90,7 +90,7 @@ def measure(model: Path, run: Path, data: Prepared, plan: Plan) -> Outcome:
         chrf=score,
         examples=_examples(pairs, lines),
         minutes=round(_seconds(log) / 60, 2),
-        advice=tuple(advice(log, data, plan, planned, score and score.value)),
+        advice=tuple(advice(log, data, plan, planned, None if score is None else score.value)),
         plan=plan,
     )
 
