@@ -38,7 +38,7 @@ def test_pairs_and_reports(run: Run, tmp_path: Path) -> None:
     ("options", "words"),
     [
         ("--temperature 0.5", "add --sample"),
-        ("--to fr", "<2fr>"),
+        ("--to fr", "not into fr"),
         ("--sample --temperature 0", "a temperature is between"),
     ],
 )
