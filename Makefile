@@ -55,7 +55,7 @@ test-native: setup
 	$(BIN)/python -m regard.engines.native.build --sanitizer thread --out build/threads.so
 	REGARD_NATIVE_LIBRARY=$(CURDIR)/build/threads.so LD_PRELOAD="$$(c++ -print-file-name=libtsan.so)" OMP_NUM_THREADS=1 \
 	  TSAN_OPTIONS=ignore_noninstrumented_modules=1,exitcode=66 $(BIN)/python -m pytest tests/engines/native/test_native_engine.py tests/serve/batching/test_slots.py \
-	  -k 'neighbours or progress or many or cancelled'
+	  -k 'neighbours or progress or many or cancelled or beside'
 	@test -d /usr/include/simde || { echo 'There is no SIMDe here (libsimde-dev), so AVX-512 is not tested.'; exit 0; } && \
 	  $(BIN)/python -m regard.engines.native.build --emulated --out build/emulated.so && \
 	  REGARD_NATIVE_LIBRARY=$(CURDIR)/build/emulated.so REGARD_NATIVE_ISA=avx512-vnni $(BIN)/python -m pytest tests/engines/native
