@@ -68,14 +68,22 @@ def zipped(members: Mapping[str, str | bytes]) -> bytes:
     return out.getvalue()
 
 
+def unpacked(content: bytes) -> zipfile.ZipFile:
+    """A zip file whose names are UTF-8, marked so or not, unless they can't be."""
+    try:
+        return zipfile.ZipFile(io.BytesIO(content), metadata_encoding="utf-8")
+    except UnicodeDecodeError:
+        return zipfile.ZipFile(io.BytesIO(content))
+
+
 def members(content: bytes) -> dict[str, bytes]:
-    with zipfile.ZipFile(io.BytesIO(content)) as file:
+    with unpacked(content) as file:
         assert file.testzip() is None
         return {name: file.read(name) for name in file.namelist()}
 
 
 def compressions(content: bytes) -> list[tuple[str, int]]:
-    with zipfile.ZipFile(io.BytesIO(content)) as file:
+    with unpacked(content) as file:
         return [(info.filename, info.compress_type) for info in file.infolist()]
 
 
