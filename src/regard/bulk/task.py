@@ -22,7 +22,7 @@ CopyShard = Callable[[str, HashedFile], Iterator[Rows]]
 
 
 class Task(Protocol):
-    """What is made of every shard of a run: settings alone, since it is sent to the workers."""
+    """The processing of every shard of a run, such as its translation: settings only, since workers get a copy."""
 
     @property
     def options(self) -> Options:

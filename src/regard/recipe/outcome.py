@@ -23,6 +23,7 @@ MOST_TIMES = 20.0  # as much time as a run had, that is advised at most
 UNCLEAN = 0.05  # share of dropped pairs above which the text should be looked at
 FILTERS = ("length ratio", "identical", "too long", "empty", "not valid UTF-8", "no tab", "not JSON", "unpaired")
 USABLE = 20.0  # chrF below which most translations are wrong
+FEW_PAIRS = 100_000  # below which a useless model may lack pairs
 
 
 @dataclass(frozen=True)
@@ -130,9 +131,10 @@ def advice(log: Sequence[Record], data: Prepared, plan: Plan, planned: int, chrf
             f"more pairs: the loss is {training[-1]:.2f} nats a token on the pairs it was trained on and "
             f"{losses[-1]:.2f} on others, so it knows its {pairs:,} pairs by heart better than the language"
         )
-    elif chrf is not None and chrf < USABLE:
+    few = chrf is not None and chrf < USABLE and pairs < FEW_PAIRS
+    if few and not learnt:
         found.append(f"more pairs: {pairs:,} are few for a language")
-    if chrf is not None and chrf < USABLE:
+    if few:
         found.append("text in one language, and more from the same pairs: docs/guides/low-resource.md")
     found += _cleaner(data)
     if not found:

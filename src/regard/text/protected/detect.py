@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from regard.text.language import LanguageIdentifier
@@ -31,6 +31,7 @@ WORDS: dict[str, frozenset[str]] = {
         "nl": "het een niet ik je dat van zijn voor met heb hij wij er naar maar ook deze",
     }.items()
 }
+MOST_WORDS = 1 << 14  # whose probability is kept, so that a server's memory does not grow with its texts
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,8 @@ class Detector:
     def __init__(self, served: Iterable[str]) -> None:
         self.served = {base(code): code for code in served}
         self._identifier = LanguageIdentifier(self.served)
-        self.share = cache(self._share)
-        """The same as `_share`; what was asked before is not computed again."""
+        self.share = lru_cache(MOST_WORDS)(self._share)
+        """The same as `_share`; recent answers are kept."""
 
     def candidates(self, text: str) -> list[Detected]:
         """Return the candidate languages of a text, most probable first; at least one."""

@@ -123,7 +123,7 @@ LOOK_BACK = 16  # characters in which the beginning of a sentence is looked for
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What a model knows of words."""
+    """Functions that say whether a model knows a word, how it spells it, and which language the word looks like."""
 
     known: Callable[[str], bool]
     """Whether a word is in its vocabulary."""
