@@ -4,7 +4,7 @@ r"""The texts of the bundled English-German model: Tatoeba's pairs, split by sen
     python experiments/tatoeba_en_de.py deu-eng.tsv.gz data/text      # the pairs: English TAB German
     regard prepare --train data/text/train.en-de.tsv --tag '<2de>' --train data/text/train.de-en.tsv --tag '<2en>' \
         --valid data/text/valid.en-de.tsv --valid-tag '<2de>' --valid data/text/valid.de-en.tsv --valid-tag '<2en>' \
-        --from en --to de --vocabulary 8000 --out data/tatoeba
+        --from en --to de --vocabulary 8000 --protect --out data/tatoeba
     regard train experiments/tatoeba-en-de.toml --data data/tatoeba --out runs/tatoeba
 
 2,000 English sentences are for testing (test.en, with all their translations as test.de.0, test.de.1, …) and 1,000 for
@@ -13,7 +13,8 @@ sentences alone, so a newer Tatoeba keeps most of it. Sentences that have no tra
 on nor tested on (apart.en, apart.de): another text to measure on.
 
 People type without capitals, without a full stop, two sentences at once, and with slips; so some pairs come again with
-such a source.
+such a source. Some come again with another name or number, and sentences with dates, times, amounts and addresses are
+added, which everyday sentences of Tatoeba hardly have (everyday_facts.py).
 """
 
 import argparse
@@ -23,8 +24,11 @@ import random
 from collections import defaultdict
 from pathlib import Path
 
+import everyday_facts
+
 TEST, VALID = 2000, 1000
 LOWER, OPEN, TWO, SLIP = 0.15, 0.08, 0.03, 0.06  # how often a pair comes again in each form
+WRITTEN = 120  # pairs of each sentence of everyday_facts
 
 Pair = tuple[str, str]
 
@@ -90,6 +94,9 @@ def main() -> None:
     arguments.out.mkdir(parents=True, exist_ok=True)
 
     dice = random.Random(1)
+    more = [*everyday_facts.mentioned(pairs, dice), *everyday_facts.written(WRITTEN, dice)]
+    seen = {*test, *valid}
+    pairs += [(english, german) for english, german in more if english not in seen and german not in held]
     for name, forward in (("en-de", pairs), ("de-en", [(german, english) for english, german in pairs])):
         write(arguments.out / f"train.{name}.tsv", ["\t".join(pair) for pair in varied(forward, dice)])
     firsts = [(english, translations[english][0]) for english in valid]

@@ -46,18 +46,19 @@ def prepare(
     if config.grow is not None and config.subwords_from is not None:
         train, valid = (_into_new_language(corpora, config) for corpora in (train, valid))
     replace = _may_replace(out := out.resolve(), force)
-    if config.protect and (
-        config.task != "translation" or config.vocabulary_kind == "words" or config.grow is not None
-    ):
-        raise UserError("protected text needs a new vocabulary of subwords and pairs of sentences; leave out --protect")
+    if config.protect and (config.task != "translation" or config.vocabulary_kind == "words"):
+        raise UserError("protected text needs a vocabulary of subwords and pairs of sentences; leave out --protect")
     config = _with_tags(_denoising(config) if config.task == "denoise" else config, [*train, *valid])
     if config.subwords_from is not None:  # so that an error is reported before the work begins
         source, _ = take(Path(config.subwords_from), config)
-        if config.protect and not source.reserved:
+        learns = config.protect and config.grow is not None
+        if config.protect and not (source.reserved or learns):
             raise UserError(
-                f"{config.subwords_from}: its subwords have no tokens for protected text; leave out --protect"
+                f"{config.subwords_from}: its subwords have no tokens for protected text; leave out --protect, or add "
+                "them with --grow"
             )
-        config = config.model_copy(update={"protect": bool(source.reserved) and config.task == "translation"})
+        reserved = bool(source.reserved) or learns
+        config = config.model_copy(update={"protect": reserved and config.task == "translation"})
         for tag in config.tags if config.grow is None else ():
             source.tag(tag)
     elif config.grow is not None:

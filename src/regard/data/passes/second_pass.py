@@ -74,11 +74,12 @@ def _grown(
             yield from (both[side][row] for side in sides for row in rows)
 
     assert config.grow is not None
+    reserved = TOKENS if config.protect else ()
     if source is target:
-        source = target = grown(source, sentences((0, 1)), config.grow, config.tags)
+        source = target = grown(source, sentences((0, 1)), config.grow, (*config.tags, *reserved))
         return source, target
-    new = grown(source, sentences((0,)), config.grow, config.tags)
-    return new, grown(target, sentences((1,)), config.grow)
+    new = grown(source, sentences((0,)), config.grow, (*config.tags, *reserved))
+    return new, grown(target, sentences((1,)), config.grow, reserved)
 
 
 def _symbols(texts: SpooledTexts, config: PrepareConfig) -> Symbols:
