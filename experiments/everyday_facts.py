@@ -59,28 +59,28 @@ MEASURES = {
     "hours": "Stunden",
     "seconds": "Sekunden",
 }
-FIRST = (
+FIRST = (  # noqa: SIM905
     "Anna Ben Clara David Emma Felix Greta Hannah Ida Jonas Karl Lena Lukas Marie Nina Oskar Paula Sofia Theo Yusuf "
     "Aylin Mehmet Minji Jisoo Haruto Yuki Chen Priya Arjun Fatima Omar Leila Ivan Olga Dmitri Katarzyna Piotr Zuzana "
     "Elif Noor Amina Kwame Zola Diego Lucía Carlos Inés João Beatriz Giulia Matteo Chloé Antoine Sven Astrid Lars "
-    "Freya Siobhan Liam Niamh Bronwyn Ewan Isla Rajesh Ananya Thabo Naledi Kofi Abena Tariq Zainab Mateusz Agnieszka Björn"
-).split()  # noqa: SIM905
-LAST = (
+    "Freya Siobhan Liam Niamh Bronwyn Ewan Isla Rajesh Ananya Thabo Naledi Kofi Abena Tariq Zainab "
+    "Mateusz Agnieszka Björn"
+).split()
+LAST = (  # noqa: SIM905
     "Müller Schmidt Becker Hoffmann Schäfer Koch Richter Wolf Neumann Schwarz Braun Zimmermann Krüger Hartmann Berg "
     "Keller Vogel Lange Baker Cooper Turner Walker Hughes Patel Singh Kim Park Lee Nguyen Tran Yamada Tanaka Suzuki "
     "Garcia Vargas Moreno Silva Costa Rossi Ferrari Dubois Moreau Laurent Novak Horvat Kowalski Nowak Petrov Ivanova "
     "Andersen Hansen Lindqvist Virtanen Papadopoulos Yılmaz Demir Haddad Okafor Mensah Dlamini O'Brien McCarthy Fraser"
-).split()  # noqa: SIM905
-CITIES = (
+).split()
+CITIES = (  # noqa: SIM905
     "Hamburg Köln Leipzig Bremen Stuttgart Zürich Basel Graz London Leeds Bristol Dublin Glasgow Boston Seattle Denver "
     "Toronto Seoul Busan Incheon Tokyo Osaka Taipei Paris Lyon Madrid Porto Oslo Bergen Tallinn Ankara Nairobi Lima"
-).split()  # noqa: SIM905
+).split()
 DOMAINS = ("example.com", "example.org", "mail.example.net", "shop.example.de", "uni.example.edu")
 FILES = ("report.pdf", "notes.txt", "plan.docx", "budget.xlsx", "photo.jpg", "C:\\data\\list.csv", "/etc/hosts")
 CONSONANTS, VOWELS = "bdfgklmnprstvz", "aeiou"
 
-# Slots: on, before, by, starting, until and since are a date with its preposition, day is a weekday with one. A slot that
-# comes twice is the same both times.
+# Slots: on, before, by, starting, until and since are a date with its preposition, day is a weekday with one.
 SENTENCES = """
 Please pay {money} {before}.|Bitte zahlen Sie {money} {before}.
 Please send {money} to {mail}.|Bitte senden Sie {money} an {mail}.

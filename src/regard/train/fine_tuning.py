@@ -16,7 +16,7 @@ from regard.errors import UserError
 from regard.model.build import build
 from regard.model.later.blockwise import starting_heads
 from regard.saved.saved_model import SavedModel, model_folder
-from regard.text.subword_file import BYTES, MARK
+from regard.text.subword_file import BYTES
 from regard.text.subwords import Subwords
 from regard.text.vocabularies import Vocabularies
 from regard.train.run import fingerprint, subword_files
@@ -111,8 +111,8 @@ def _extends(saved: SavedModel, data: Prepared) -> bool:
 def grown_weights(saved: SavedModel, data: Prepared, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return the weights of a model for data whose subwords are the model's and more.
 
-    An old piece keeps its embedding. A new one starts from the mean of the old pieces that it is made of, a new tag
-    from the mean of the old tags, and a token for protected spans from that of the pieces of its name.
+    An old piece keeps its embedding. A new one starts from the mean of the old pieces that it is made of; a new tag
+    from the mean of the old tags.
     """
     found = dict(weights)
     if saved.subwords == subword_files(data) or isinstance(saved.config, EncoderOnlyConfig):
@@ -134,15 +134,10 @@ def parts_of(old: Subwords, new: Subwords) -> list[list[int]]:
     """Return, for each piece of a grown vocabulary, the ids of the old pieces that it is made of."""
     numbers = {name: number for number, name in enumerate(old.pieces(range(old.size)))}
     languages = [numbers[tag] for tag in old.language_tags] or [BOS]
-
-    def parts(name: str) -> list[int]:
-        if name in numbers:
-            return [numbers[name]]
-        if name in new.reserved:
-            return _spelled(f"{MARK}{name.strip('<>')}", numbers)
-        return languages if name in new.tags else _spelled(name, numbers)
-
-    return list(map(parts, new.pieces(range(new.size))))
+    return [
+        [numbers[name]] if name in numbers else languages if name in new.tags else _spelled(name, numbers)
+        for name in new.pieces(range(new.size))
+    ]
 
 
 def _spelled(name: str, numbers: Mapping[str, int]) -> list[int]:

@@ -18,6 +18,7 @@ from regard.data.prepared import Prepared
 from regard.errors import UserError
 from regard.saved.bundled import bundled
 from regard.saved.folder import load_model
+from regard.text.protected.reserved import SIGNS, TOKENS
 from regard.text.subwords import Subwords
 from regard.text.word_vocabulary import Words
 from regard.train.fine_tuning import parts_of
@@ -103,6 +104,32 @@ def test_a_bundled_model_learns_another_language(tmp_path: Path) -> None:
     text = "Where is the station?"
     assert load(model).translate(text, target="de") == load("en-de", engine="torch").translate(text)
     assert isinstance(load(model).translate(text), str), "its own language is the new one"
+
+
+def test_growing_adds_the_tokens_for_protected_text(tmp_path: Path) -> None:
+    """On both sides, in the pairs, too; each starts from a vector of its own, which the model had before."""
+    pairs = [f"See https://a.example/{n} now.\t{KOREAN[n % 4]} https://a.example/{n}" for n in range(200)]
+    (tmp_path / "a.tsv").write_text("\n".join(pairs), encoding="utf-8")
+    corpus = CorpusConfig(files=(str(tmp_path / "a.tsv"),))
+    languages = PrepareConfig(source_language="en", target_language="ko", valid_pairs=0, vocabulary=320, shared=False)
+    prepare([corpus], [], tmp_path / "old", languages, cores=1)
+    more = languages.model_copy(update={"subwords_from": str(tmp_path / "old"), "protect": True})
+    with pytest.raises(UserError, match="add them with --grow"):
+        prepare([corpus], [], tmp_path / "new", more, cores=1)
+    prepare([corpus], [], tmp_path / "new", more.model_copy(update={"grow": 1}), cores=1)
+    old, new = (Prepared.open(tmp_path / name) for name in ("old", "new"))
+    for before, after, ids in zip(
+        (old.source_subwords, old.target_subwords),
+        (new.source_subwords, new.target_subwords),
+        new.train[0].pair(0),
+        strict=True,
+    ):
+        assert isinstance(before, Subwords) and isinstance(after, Subwords)
+        assert (before.reserved, after.reserved) == ((), TOKENS)
+        numbers = [after.encode([sign])[0][-1] for sign in SIGNS]
+        assert set(numbers) & set(ids.tolist())
+        rows = [parts_of(before, after)[number] for number in numbers]
+        assert len(set(map(tuple, rows))) == len(TOKENS) and min(map(min, rows)) >= 4, "pieces and bytes, no tags"
 
 
 def test_temperature_raises_the_share_of_little_text() -> None:

@@ -202,15 +202,15 @@ def _is_of_target(text: str, found: re.Match[str], model: Knowledge) -> bool:
     """
     word = _bare(found.group())
     lower = word.lower()
-    if len(word) < 3 or word.isupper() or lower in _TRANSLATED or lower.endswith(_COMMON_ENDINGS):
+    if len(word) < 3 or lower in FREQUENT or word.isupper() or lower in _TRANSLATED or lower.endswith(_COMMON_ENDINGS):
         return False
     if _opens(text, found):
         acts = not word.isascii() or _acts_as_person(text, found.end())
-        candidate = (model.known(word) or model.known(lower)) and acts
+        candidate = acts and (model.known(word) or model.known(lower))
     else:
         before = text[: found.start()].split()
         candidate = model.known(word) and not (before and before[-1].lower() in _BEFORE_THINGS)
-    return candidate and lower not in FREQUENT and model.of_target(lower)
+    return candidate and model.of_target(lower)
 
 
 def _acts_as_person(text: str, end: int) -> bool:
