@@ -27,6 +27,7 @@ ELSEWHERE = {  # pages that stand outside of docs/, and where the site has them
     "CONTRIBUTING.md": "contributing.md",
     "LICENSE": "licence.md",
     "src/regard/models/en-de/README.md": "models/en-de.md",
+    "src/regard/models/en-ko/README.md": "models/en-ko.md",
     "src/regard/models/en-trees/README.md": "models/en-trees.md",
 }
 LINK = re.compile(r"(\]\()([^)\s]+)(\))|(<img [^>]*?src=\")([^\"]+)(\")")

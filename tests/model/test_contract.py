@@ -212,9 +212,9 @@ def test_recorded_attention_is_what_the_model_does(model: Seq2Seq) -> None:
 def test_training_reaches_every_parameter(model: Seq2Seq) -> None:
     torch.manual_seed(1)
     trained = build(model.config).train()  # type: ignore[arg-type]
-    lesson = trained.lesson(SOURCE, TARGET)
-    loss = trained.logits(lesson.features).logsumexp(-1).sum()
-    (loss if lesson.penalty is None else loss + lesson.penalty).backward()
+    loss_input = trained.loss_input(SOURCE, TARGET)
+    loss = trained.logits(loss_input.features).logsumexp(-1).sum()
+    (loss if loss_input.penalty is None else loss + loss_input.penalty).backward()
     for name, parameter in trained.named_parameters():
         if parameter.requires_grad:  # which tokens are words is known
             assert parameter.grad is not None and parameter.grad.isfinite().all(), name

@@ -80,7 +80,7 @@ def test_what_a_killed_process_left_is_cleared(tmp_path: Path) -> None:
     put(tmp_path, 1)
     (tmp_path / ".step-00000002.partial").mkdir()
     (tmp_path / ".step-00000000.removed").mkdir()
-    checkpoint.mend(tmp_path)
+    checkpoint.repair(tmp_path)
     assert checkpoint.newest(tmp_path, fail) is not None
     assert names(tmp_path) == ["step-00000001"]
 
@@ -117,7 +117,7 @@ def test_a_step_that_is_written_again_is_there_at_every_moment(
     moments = names(left)
     assert sum(moment.endswith("-rename") for moment in moments) == 3 and moments[-2].endswith("-rmdir")
     for moment in moments:
-        checkpoint.mend(left / moment)
+        checkpoint.repair(left / moment)
         found = checkpoint.newest(left / moment, fail)
         assert found is not None and found.progress.step == 2, moment
         expected = before if found.progress.owed else after

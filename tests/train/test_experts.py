@@ -12,7 +12,7 @@ from regard.config.model import model_config
 from regard.config.run import Config
 from regard.data.prepared import Prepared
 from regard.errors import Interrupted
-from regard.model.kernels.dropout import drop_by
+from regard.model.kernels.dropout import seeded_dropout
 from regard.train.loop import train
 from regard.train.objective.loss import Objective, smoothed_cross_entropy
 from regard.train.run import settle
@@ -47,9 +47,9 @@ def test_the_penalty_counts_for_each_token_in_training_only(config: Config, data
     objective = Objective(trainer.model, 0.1)
     for training in (True, False):
         objective.train(training)
-        with drop_by(5):
+        with seeded_dropout(5):
             loss, _ = objective(source_BS, target_BT)
-        with drop_by(5):
+        with seeded_dropout(5):
             features, penalty = trainer.model.features_and_penalty(source_BS, target_BT[:, :-1])
         plain = smoothed_cross_entropy(features, trainer.model.projection_VD, target_BT[:, 1:], 0.1)
         added = 0.0 if penalty is None else penalty.item() * plain.tokens

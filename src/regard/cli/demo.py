@@ -29,7 +29,10 @@ def demo(
     steps: Annotated[int, typer.Option(min=1, help="Training steps.")] = 2000,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Train a small model from nothing: dates as people write them in six languages, to ISO 8601. Takes 2 minutes."""
+    """Train a small model to read dates, in 2 minutes.
+
+    It turns dates as people write them in six languages into ISO 8601.
+    """
     from regard.demo.bundled import formatted_translations
     from regard.saved.bundled import bundled
 

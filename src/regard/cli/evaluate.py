@@ -46,7 +46,9 @@ def evaluate(
     format_: Annotated[Literal["text", "latex"], typer.Option("--format", help="Format of the figures.")] = "text",
     as_json: Json = False,
 ) -> None:
-    """Measure translations: BLEU, chrF, TER, perplexity, by sentence length, against another system. Or parses: F1.
+    """Measure translations (BLEU, chrF, TER) or parses (F1).
+
+    With a model, also perplexity; with --baseline, a comparison with another system.
 
     regard evaluate --model runs/x/model --source test.en --reference test.de
 

@@ -7,7 +7,7 @@ import typer
 
 
 def info(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False) -> None:
-    """Print the versions and engines of this installation, and why an engine is not used."""
+    """Print versions and engines, and why an engine is not used."""
     report = _report()
     if as_json:
         typer.echo(json.dumps(report))

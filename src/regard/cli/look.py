@@ -46,7 +46,7 @@ def look(
     engine: Engine = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as one JSON object.")] = False,
 ) -> None:
-    """Look inside a translation: attention, beam search, next tokens, positions.
+    """Look inside a translation: attention, search, next tokens.
 
     regard look --model runs/x/model "It was too tired." --out attention.html
 

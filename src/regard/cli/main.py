@@ -34,7 +34,7 @@ NO_MEMORY = "can't allocate memory", "out of memory"  # torch's RuntimeError mes
 
 app = typer.Typer(
     name="regard",
-    help="Pairs of texts in, a Transformer of your own out: prepare, train, measure, translate, serve and look inside.",
+    help="Train a translation model on your own pairs of texts; measure it, translate, serve it, look inside it.",
     no_args_is_help=True,
     rich_markup_mode=None,  # plain help: rich panels take more time than everything else together
     pretty_exceptions_enable=False,
@@ -76,7 +76,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Handle the options before the sub-command."""

@@ -23,7 +23,10 @@ DEFAULT = Path("memory.db")
 
 @app.callback()
 def memory() -> None:
-    """Keep a translation memory: what `translate --memory` and `serve --memory` answer, and `tune` learns."""
+    """Keep a translation memory: import, export, add, search.
+
+    `regard translate --memory` and `regard serve --memory` answer from it; `regard tune` learns its corrections.
+    """
 
 
 @app.command("import")
@@ -34,11 +37,11 @@ def import_(
     target: To = None,
     as_json: Json = False,
 ) -> None:
-    """Store the pairs of a TMX or TSV file that are not there yet; a TSV needs --from and --to.
+    """Store the new pairs of a TMX or TSV file.
 
     regard memory import old.tmx --memory work.db
 
-    Started again after a kill, it stores the rest.
+    A TSV needs --from and --to. After a kill, the same command stores the rest.
     """
     from regard.cli.terminal.progress import sentences_done
     from regard.errors import UserError
@@ -56,11 +59,11 @@ def import_(
 
 @app.command("export")
 def export(
-    out: Annotated[Path, typer.Argument(metavar="FILE", help="Where to: .tmx, .tsv or .jsonl.")],
+    out: Annotated[Path, typer.Argument(metavar="FILE", help="File to write: .tmx, .tsv or .jsonl.")],
     memory: File = DEFAULT,
     source: From = None,
     target: To = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
     """Write a memory as TMX, TSV or JSON lines.
 
@@ -95,10 +98,10 @@ def add(
     source: Annotated[str, typer.Option("--from", metavar="CODE", help="Language of the text.")],
     target: Annotated[str, typer.Option("--to", metavar="CODE", help="Language of the translation.")],
     memory: File = DEFAULT,
-    author: Annotated[str, typer.Option(metavar="NAME", help="Whose it is.")] = "",
+    author: Annotated[str, typer.Option(metavar="NAME", help="Author of the pair.")] = "",
     as_json: Json = False,
 ) -> None:
-    """Store one pair: from now on it is the answer for its text.
+    """Store one pair, the answer for its text from now on.
 
     regard memory add "Where is the station?" "Wo ist der Bahnhof?" --from en --to de --memory work.db
     """
@@ -116,11 +119,11 @@ def search(
     source: Annotated[str, typer.Option("--from", metavar="CODE", help="Language of the text.")],
     target: Annotated[str, typer.Option("--to", metavar="CODE", help="Language of the translations.")],
     memory: File = DEFAULT,
-    least: Annotated[int, typer.Option(min=1, max=100, metavar="PERCENT", help="Likeness of a match, at least.")] = 60,
+    least: Annotated[int, typer.Option(min=1, max=100, metavar="PERCENT", help="Least similarity of a match.")] = 60,
     most: Annotated[int, typer.Option(min=1, max=100, help="Matches to show.")] = 5,
     as_json: Json = False,
 ) -> None:
-    """Find the pairs whose source is like a text, with the likeness in per cent.
+    """Find pairs with a similar source; print the similarity.
 
     regard memory search "Where is the station?" --from en --to de --memory work.db
     """
@@ -142,10 +145,13 @@ def list_(
     target: To = None,
     origin: Annotated[str | None, typer.Option(help="Only of this origin, such as correction.")] = None,
     after: Annotated[int, typer.Option(min=0, metavar="ID", help="Only pairs after this one.")] = 0,
-    most: Annotated[int | None, typer.Option(min=1, help="Only so many.")] = None,
+    most: Annotated[int | None, typer.Option(min=1, help="At most this many pairs.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Print the pairs, oldest first: id, languages, text, translation, origin, author and time; --json: one a line."""
+    """Print the pairs, oldest first.
+
+    A line has id, languages, text, translation, origin, author and time; with --json, it is an object.
+    """
     from regard.memory.store import Memory
 
     with Memory(memory) as store:
@@ -175,7 +181,7 @@ def remove(
 
 @app.command("check")
 def check(memory: File = DEFAULT, as_json: Json = False) -> None:
-    """Read all of a memory, and say whether it is whole."""
+    """Read a whole memory, and check that it is intact."""
     from regard.memory.store import Memory
 
     with Memory(memory) as store:

@@ -14,7 +14,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, context_settings=
 
 @app.callback()
 def paper() -> None:
-    """The paper's tables and figures, each by one command: ours beside the published ones."""
+    """Make the paper's tables and figures, ours beside its own."""
 
 
 @app.command("table1")
@@ -24,7 +24,7 @@ def table1(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Table 1: what a layer of each kind costs on this machine, beside the theory.
+    """Table 1: the cost of each kind of layer, measured here.
 
     regard paper table1 --plot table1.svg
 
@@ -56,7 +56,7 @@ app.command("later")(later.later)
 
 @app.command("lineage", hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def lineage() -> None:
-    """Name the command that took its place."""
+    """Reject the command, and name the one that replaces it."""
     from regard.errors import UserError
 
     raise UserError(
@@ -72,13 +72,14 @@ def figures(
         Path | None, typer.Option(metavar="DIR", help="Also draw the heads of this trained model.")
     ] = None,
     text: Annotated[
-        str, typer.Option(help="What the heads are drawn at work on.")
+        str, typer.Option(help="The sentence whose attention is drawn.")
     ] = "The animal didn't cross the street because it was too tired.",
     as_json: Json = False,
 ) -> None:
-    """Draw the paper's figures: positions, the causal mask, the learning rate and, with a model, its heads.
+    """Draw the paper's figures, and the heads of a model.
 
-    And one that the paper takes for known: how far back a gradient reaches in the models before it.
+    The figures are positions, the causal mask, the learning rate and, with a model, its heads; and one that the paper
+    takes for granted: how far back a gradient reaches in earlier models.
     """
     from regard.paper.figures import write_figures
 

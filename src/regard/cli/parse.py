@@ -22,7 +22,7 @@ def parse(
     text: Text = None,
     model: Annotated[
         list[Path] | None,
-        typer.Option(help="A parser's folder, or a bundled one's name; of several, probabilities are averaged."),
+        typer.Option(help="A parser's folder, or a bundled one's name; if given again, an ensemble."),
     ] = None,
     tokenised: Annotated[
         bool, typer.Option("--tokenised", help="Words are separated by spaces already, as in a treebank.")
@@ -42,7 +42,7 @@ def parse(
     alpha: Alpha = None,
     batch_tokens: BatchTokens = None,
 ) -> None:
-    """Parse sentences, one a line: print a tree over the words of each.
+    """Parse sentences, one a line: print a tree for each.
 
     echo "The cat sat on the mat." | regard parse --model runs/x/model
 

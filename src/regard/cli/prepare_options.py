@@ -173,7 +173,7 @@ class FilterOptions:
         None
     )
     max_ratio: Annotated[
-        float | None, typer.Option(help="Drop pairs of more different lengths; 0 keeps all.", show_default="9")
+        float | None, typer.Option(help="Drop pairs with a side this many times longer; 0: none.", show_default="9")
     ] = None
     keep_identical: Annotated[bool, typer.Option("--keep-identical", help="Keep pairs of equal sides.")] = False
     keep_duplicates: Annotated[bool, typer.Option("--keep-duplicates", help="Keep repeated pairs.")] = False

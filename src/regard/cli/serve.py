@@ -39,7 +39,9 @@ def serve(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Log no line for each request.")] = False,
 ) -> None:
-    """Serve models over HTTP: the APIs of LibreTranslate and DeepL, and a page at /.
+    """Serve models over HTTP, with a page.
+
+    The APIs are those of LibreTranslate and DeepL. The page is at /.
 
     regard serve --model runs/x/model --port 5000
 

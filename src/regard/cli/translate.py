@@ -34,7 +34,7 @@ def translate(
         bool, typer.Option("--compile", help="Compile the model's kernels with torch first; for long texts on a GPU.")
     ] = False,
 ) -> None:
-    """Translate lines, or a file with structure: office documents, books, pages, catalogues of messages, subtitles.
+    """Translate lines, or a document with its structure.
 
     regard translate --model runs/x/model < in.txt > out.txt
 

@@ -26,7 +26,7 @@ class OutputOptions:
         bool, typer.Option("--bilingual", help="For .docx and .xlsx: put the translation beside its source.")
     ] = False
     report: Annotated[
-        Path | None, typer.Option(metavar="JSON", help="Write what of a file was translated, kept, and is unsure.")
+        Path | None, typer.Option(metavar="JSON", help="Write a report: what of a file was translated, kept, unsure.")
     ] = None
     n_best: Annotated[
         int | None, typer.Option(min=1, help="Print the N best translations of each line: id ||| text ||| score.")
@@ -81,9 +81,9 @@ class WordingOptions:
         list[str] | None, typer.Option(metavar="WORD", help="A word that must occur, alone or beginning another.")
     ] = None
     prefix: Annotated[str, typer.Option(metavar="TEXT", help="The beginning of every sentence's translation.")] = ""
-    no_repeat: Annotated[int, typer.Option(min=0, metavar="N", help="No N tokens in a row may come twice.")] = 0
+    no_repeat: Annotated[int, typer.Option(min=0, metavar="N", help="Repeat no N tokens in a row.")] = 0
     extra_length: Annotated[
-        int | None, typer.Option(help="Most tokens of an output beyond the number of its source's.")
+        int | None, typer.Option(help="Tokens that an output may have beyond those of its source.")
     ] = None
     replace_unknown: Annotated[
         bool,

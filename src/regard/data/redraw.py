@@ -23,7 +23,7 @@ class Redraw:
 
     seed: int
     segmenters: Segmenters | None = None
-    """Of the source and the target; the symbols of trees can't be divided."""
+    """Segmenters of source and target; a parser's target has none, since symbols can't be divided."""
     spans: SpanCorruption | None = None
     longest: int | None = None
     """Most tokens of a text; one that would get longer keeps its usual segmentation."""

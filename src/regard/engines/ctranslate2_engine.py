@@ -40,7 +40,7 @@ class _Output(NamedTuple):
     """An output of CTranslate2."""
 
     score: float
-    """As in Hypothesis: NaN from a greedy search."""
+    """Score as in `Hypothesis`; NaN from a greedy search."""
     total: float
     """Log probability."""
     tokens: list[str]
@@ -192,7 +192,7 @@ class CTranslate2Engine:
         return min(length + config.extra_length, self.positions - 1)
 
     def _limited(self, outputs: Sequence[_Output], length: int, config: DecodeConfig) -> bool:
-        """Return whether the reference, which forces EOS at a source's own limit, might find another output."""
+        """Return whether the reference, which forces EOS at each source's limit, might find another output."""
         limit = self._limit(length, config)
         longest = max(len(output.tokens) for output in outputs)
         # A greedy output is the same up to the limit, unless the export has too few positions to reach it.

@@ -30,9 +30,9 @@ class Request:
     n_best: int = 1
     """Number of hypotheses to return for each source."""
     decoding: Decoding = "search"
-    """How the outputs are written; what is not `search` is for the reference engine."""
+    """Decoding method; only the reference engine has others than `search`."""
     iterations: int = 10
-    """Of mask-predict: number of passes."""
+    """Number of passes of mask-predict."""
     sampling: "Sampling | None" = None
     """Draw n_best outputs instead of searching for the best."""
     banned: "Banned | None" = None
@@ -81,14 +81,14 @@ class Aligner(Engine, Protocol):
 
 @runtime_checkable
 class ContinuousEngine(Engine, Protocol):
-    """An engine that takes up the sentences of further calls while it searches; calls come from any thread."""
+    """An engine that accepts the sentences of further calls, from any thread, while it searches."""
 
     def slots(self, request: Request) -> int:
         """Return how many sentences keep it busy; 0 if it searches such requests in batches."""
 
 
 def of_batch(request: Request, batch: Sequence[int]) -> Request:
-    """Return a request with what concerns the sources of a batch."""
+    """Return a request for the sources of a batch, with their prefixes and terms only."""
     if not request.terms and not request.prefixes:
         return request
     every = len(request.terms) > 1

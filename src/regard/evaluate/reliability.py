@@ -21,7 +21,7 @@ class Reliability:
     spearman: float
     """Rank correlation of confidence and sentence chrF."""
     bleu: float
-    """Of all translations that have a confidence."""
+    """BLEU of all translations that have a confidence."""
     bleu_without_least_sure_fifth: float
     groups: list[tuple[float, float]]
     """Mean confidence and mean chrF, both from 0 to 1, of ten equal groups by confidence."""

@@ -28,10 +28,10 @@ class ScoreReport:
     references: int
     by_length: list[Bucket]
     perplexity: float | None = None
-    """Of the first reference under the model, per token."""
+    """Perplexity per token of the first reference under the model."""
     comparisons: list[Comparison] | None = None
     reliability: "Reliability | None" = None
-    """How well the model's confidence predicts quality, if that was asked for."""
+    """Reliability of the model's confidence, if it was requested."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures; `signature` is that of `bleu`, every other figure has its own beside it."""

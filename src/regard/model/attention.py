@@ -121,7 +121,7 @@ class MultiHeadAttention(nn.Module):
         causal: bool = False,
         weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """Return the heads before W^O by equation 1, unless kernels/attention.py knows a faster way."""
+        """Return the heads before W^O, by the fastest kernel that applies, else as equation 1 is written."""
         plain = self.relative is None and self.additive is None
         rule = Rule(causal, self.neighbours, self.global_tokens, self.scale if plain else None, self.scores)
         fast_BHTV = fast_attention(query_BHTK, memory, padding_BS, rule, self.dropout, weights=weights)

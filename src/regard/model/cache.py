@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 import torch
 from torch import Tensor
 
-FIRST_ROOM = 16  # initial capacity of a cache in positions; it doubles when it is used up
+FIRST_CAPACITY = 16  # initial capacity of a cache in positions; it doubles when it is used up
 
 
 class KeyValue(NamedTuple):
@@ -23,7 +23,7 @@ class KeyValue(NamedTuple):
 
 
 @dataclass
-class _Room:
+class _Buffer:
     """Tensors with capacity for more positions than are filled."""
 
     key_BHRK: Tensor
@@ -39,48 +39,52 @@ class Cache:
     append to the same cache copies first. So decoding step by step copies nothing, and branching is still correct.
     """
 
-    room: _Room | None = None
+    buffer: _Buffer | None = None
     length: int = 0
 
     def append(self, new: KeyValue) -> Self:
         length = self.length + new.key_BHSK.shape[2]
-        room = self.room
-        if room is None or room.filled != self.length or length > room.key_BHRK.shape[2]:
-            room = self._copy(new, max(FIRST_ROOM, 2 * length))
-        room.key_BHRK.narrow(2, self.length, length - self.length).copy_(new.key_BHSK)
-        room.value_BHRV.narrow(2, self.length, length - self.length).copy_(new.value_BHSV)
-        room.filled = length
-        return type(self)(room, length)
+        buffer = self.buffer
+        if buffer is None or buffer.filled != self.length or length > buffer.key_BHRK.shape[2]:
+            buffer = self._copy(new, max(FIRST_CAPACITY, 2 * length))
+        buffer.key_BHRK.narrow(2, self.length, length - self.length).copy_(new.key_BHSK)
+        buffer.value_BHRV.narrow(2, self.length, length - self.length).copy_(new.value_BHSV)
+        buffer.filled = length
+        return type(self)(buffer, length)
 
-    def _copy(self, like: KeyValue, positions: int) -> _Room:
+    def _copy(self, like: KeyValue, positions: int) -> _Buffer:
         B, H, _, K = like.key_BHSK.shape
         V = like.value_BHSV.shape[-1]
-        room = _Room(
+        buffer = _Buffer(
             like.key_BHSK.new_empty(B, H, positions, K), like.value_BHSV.new_empty(B, H, positions, V), self.length
         )
-        if self.room is not None:
-            room.key_BHRK[:, :, : self.length] = self.room.key_BHRK[:, :, : self.length]
-            room.value_BHRV[:, :, : self.length] = self.room.value_BHRV[:, :, : self.length]
-        return room
+        if self.buffer is not None:
+            buffer.key_BHRK[:, :, : self.length] = self.buffer.key_BHRK[:, :, : self.length]
+            buffer.value_BHRV[:, :, : self.length] = self.buffer.value_BHRV[:, :, : self.length]
+        return buffer
 
     @property
     def content(self) -> KeyValue:
-        assert self.room is not None, "an empty cache has no content"
-        return KeyValue(self.room.key_BHRK.narrow(2, 0, self.length), self.room.value_BHRV.narrow(2, 0, self.length))
+        assert self.buffer is not None, "an empty cache has no content"
+        key_BHRK, value_BHRV = self.buffer.key_BHRK, self.buffer.value_BHRV
+        return KeyValue(key_BHRK.narrow(2, 0, self.length), value_BHRV.narrow(2, 0, self.length))
 
     def select(self, rows: Tensor) -> Self:
-        if self.room is None:
+        if self.buffer is None:
             return self
-        key_BHRK = self.room.key_BHRK.index_select(0, rows)
-        value_BHRV = self.room.value_BHRV.index_select(0, rows)
-        return type(self)(_Room(key_BHRK, value_BHRV, self.length), self.length)
+        key_BHRK = self.buffer.key_BHRK.index_select(0, rows)
+        value_BHRV = self.buffer.value_BHRV.index_select(0, rows)
+        return type(self)(_Buffer(key_BHRK, value_BHRV, self.length), self.length)
 
     def first(self, length: int) -> Self:
-        """Return the cache of the first `length` positions; this one is given up: appending writes over the others."""
+        """Return the cache of the first `length` positions.
+
+        Do not append to this one afterwards: both write to the same later positions.
+        """
         assert 0 <= length <= self.length
-        if self.room is not None and self.room.filled == self.length:
-            self.room.filled = length
-        return type(self)(self.room, length)
+        if self.buffer is not None and self.buffer.filled == self.length:
+            self.buffer.filled = length
+        return type(self)(self.buffer, length)
 
 
 @dataclass(frozen=True)
@@ -109,7 +113,7 @@ class Joined(Cache):
 
 @dataclass(frozen=True)
 class Recent(Cache):
-    """A cache of the last positions alone, for attention that is restricted to neighbours: O(1) a step."""
+    """A cache of the last positions only, for attention restricted to neighbours: O(1) a step."""
 
     keep: int = 0
     """Number of positions before the next one that it can attend to."""

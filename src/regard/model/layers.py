@@ -30,7 +30,7 @@ from regard.model.later.state_space import StateSpace
 from regard.model.seq2seq import Layer
 
 LayerCache = Cache | MambaState
-"""What a decoder layer keeps of the positions so far."""
+"""The cache of a decoder layer: what it keeps of the target positions so far."""
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU}
 
@@ -116,19 +116,21 @@ def _feed_forward(config: AnyTransformerConfig) -> FeedForward | Experts:
     return FeedForward(config.d_model, config.d_ff, config.activation)
 
 
-class Fed(NamedTuple):
-    """A layer's output, and the penalty of its experts if it has some and is in training."""
+class LayerOutput(NamedTuple):
+    """The output of a layer, and in training the penalty of its experts, if it has some."""
 
     x_BTD: Tensor
     penalty: Tensor | None
 
 
-def feed(network: FeedForward | Experts, around: AddNorm, x_BTD: Tensor, mask_BT: Tensor | None) -> Fed:
+def apply_feed_forward(
+    network: FeedForward | Experts, around: AddNorm, x_BTD: Tensor, mask_BT: Tensor | None
+) -> LayerOutput:
     """Apply the feed-forward network, or experts, with its residual connection and norm."""
     if isinstance(network, Experts):
         y_BTD, penalty = network(around.enter(x_BTD), mask_BT)
-        return Fed(around.leave(x_BTD, y_BTD), penalty)
-    return Fed(around.leave(x_BTD, network(around.enter(x_BTD))), None)
+        return LayerOutput(around.leave(x_BTD, y_BTD), penalty)
+    return LayerOutput(around.leave(x_BTD, network(around.enter(x_BTD))), None)
 
 
 class EncoderLayer(Layer):
@@ -141,11 +143,11 @@ class EncoderLayer(Layer):
         self.feed_forward = _feed_forward(config)
         self.around_feed_forward = AddNorm(config.d_model, config.dropout, config.norm)
 
-    def forward(self, x_BSD: Tensor, mask_BS: Tensor, *, weights: bool = False) -> tuple[Fed, Tensor | None]:
+    def forward(self, x_BSD: Tensor, mask_BS: Tensor, *, weights: bool = False) -> tuple[LayerOutput, Tensor | None]:
         attended, weights_BHSS = self.attention.mix(self.around_attention.enter(x_BSD), mask_BS, weights=weights)
         x_BSD = self.around_attention.leave(x_BSD, attended)
 
-        return feed(self.feed_forward, self.around_feed_forward, x_BSD, mask_BS), weights_BHSS
+        return apply_feed_forward(self.feed_forward, self.around_feed_forward, x_BSD, mask_BS), weights_BHSS
 
 
 class DecoderLayer(Layer):
@@ -181,7 +183,7 @@ class DecoderLayer(Layer):
         mask_BT: Tensor | None = None,
         *,
         weights: bool = False,
-    ) -> tuple[Fed, LayerCache, tuple[Tensor | None, Tensor | None]]:
+    ) -> tuple[LayerOutput, LayerCache, tuple[Tensor | None, Tensor | None]]:
         """Return the output at T further positions, the cache with their keys and values, and the weights if `weights`.
 
         Attention needs no mask for target padding: it is on the right, where the causal mask hides it; `mask_BT` keeps
@@ -195,8 +197,8 @@ class DecoderLayer(Layer):
 
     def refine(
         self, x_BTD: Tensor, mask_BT: Tensor, memory: KeyValue, mask_BS: Tensor, *, weights: bool = False
-    ) -> tuple[Fed, tuple[Tensor | None, Tensor | None]]:
-        """Return the output at all target positions, each of which sees all others, and the weights if `weights`."""
+    ) -> tuple[LayerOutput, tuple[Tensor | None, Tensor | None]]:
+        """Return the output at all target positions, each seeing all others, and the weights if `weights`."""
         assert isinstance(self.attention, MultiHeadAttention)
         attended, own_BHTT = self.attention.mix(self.around_attention.enter(x_BTD), mask_BT, weights=weights)
         x_BTD = self.around_attention.leave(x_BTD, attended)
@@ -205,14 +207,14 @@ class DecoderLayer(Layer):
 
     def _after_attention(
         self, x_BTD: Tensor, memory: KeyValue, mask_BS: Tensor | None, mask_BT: Tensor | None, *, weights: bool
-    ) -> tuple[Fed, Tensor | None]:
+    ) -> tuple[LayerOutput, Tensor | None]:
         """Return the output of attention over the encoder's output and of the feed-forward network."""
         entered = self.around_cross.enter(x_BTD)
         query = self.cross.queries(entered.reshape(memory.key_BHSK.shape[0], -1, entered.shape[2]))
         attended, cross_BHTS = self.cross(query, memory, mask_BS, weights=weights)
         x_BTD = self.around_cross.leave(x_BTD, attended.view_as(x_BTD))
 
-        return feed(self.feed_forward, self.around_feed_forward, x_BTD, mask_BT), cross_BHTS
+        return apply_feed_forward(self.feed_forward, self.around_feed_forward, x_BTD, mask_BT), cross_BHTS
 
     def attend(self, x_BTD: Tensor, cache: LayerCache, *, weights: bool) -> tuple[Tensor, LayerCache, Tensor | None]:
         """Return the self-attention of T further positions, the cache with them and, if `weights`, B, H, T, T."""

@@ -44,17 +44,17 @@ class Attentions:
 
 
 @dataclass(frozen=True)
-class Lesson:
-    """The features of a batch, and the token that is expected at each."""
+class LossInput:
+    """The input of the loss: the features of a batch, and the expected token of each."""
 
     features: Tensor
     """(…, D)."""
     expected: Tensor
     """(…); PAD where no token is expected."""
     penalty: Tensor | None = None
-    """What training adds to the loss of each token; see `features_and_penalty`."""
+    """Number that training adds to the loss of each token; see `features_and_penalty`."""
     share: float = 1.0
-    """Factor of the loss, for a model whose heads expect a token each at the same position."""
+    """Factor of the loss, for a model with several heads, each of which expects a token at every position."""
 
 
 def total(*penalties: Tensor | None) -> Tensor | None:
@@ -78,7 +78,7 @@ class RevocableState(DecoderState, Protocol):
     """A state whose last positions can be taken back."""
 
     def first(self, length: int) -> Self:
-        """Return the state after the first `length` positions. This state is given up: do not advance it again."""
+        """Return the state after the first `length` positions. Do not advance this one afterwards."""
 
 
 class Layer(nn.Module):
@@ -95,7 +95,7 @@ class Seq2Seq(nn.Module):
     """
 
     packed: Packed | None = None
-    """The projection's, for a model that is not trained."""
+    """Packed copy of the projection, in a model that is not trained."""
 
     @abstractmethod
     def encode(self, source_BS: Tensor) -> Memory:
@@ -106,16 +106,19 @@ class Seq2Seq(nn.Module):
         """Return the decoder's output before the projection, B, T, D. Position i depends on targets up to i."""
 
     def features_and_penalty(self, source_BS: Tensor, target_BT: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Return the features, and what training adds to the loss of each token, such as for balance among experts.
+        """Return the features, and the penalty that training adds to the loss of each token, as for experts.
 
         The penalty is a differentiable number; None if the model has none or is not in training.
         """
         return self.features(source_BS, target_BT), None
 
-    def lesson(self, source_BS: Tensor, target_BT: Tensor) -> Lesson:
-        """Return what training compares, given whole targets, BOS and EOS included: each token from those before it."""
+    def loss_input(self, source_BS: Tensor, target_BT: Tensor) -> LossInput:
+        """Return the input of the loss for whole targets, BOS and EOS included.
+
+        Each token is predicted from those before it.
+        """
         features_BTD, penalty = self.features_and_penalty(source_BS, target_BT[:, :-1])
-        return Lesson(features_BTD, target_BT[:, 1:], penalty)
+        return LossInput(features_BTD, target_BT[:, 1:], penalty)
 
     @property
     @abstractmethod

@@ -39,7 +39,7 @@ class TransformerState:
         return self.caches[0].length
 
     def first(self, length: int) -> Self:
-        """Return the state after the first `length` target positions; this one is given up."""
+        """Return the state after the first `length` target positions; do not use this one afterwards."""
         caches = tuple(cache.first(length) for cache in self.caches if isinstance(cache, Cache))
         assert len(caches) == len(self.caches), "a state that holds no positions can't give one back"
         return replace(self, caches=caches)

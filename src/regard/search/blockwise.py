@@ -85,7 +85,7 @@ class _Sentence:
         return replace(found, steps=tuple(self.steps))
 
     def _verify(self, logits_TV: Tensor, block: list[int], *, scored: bool) -> int:
-        """Append the tokens that greedy search chooses as far as the block has them, and one more; return how many."""
+        """Append the accepted tokens of the block and the token chosen after them; return their number."""
         if not math.isfinite(logits_TV.sum().item()):
             raise Failed(NO_NUMBERS)
         normaliser_T = normaliser(logits_TV) if scored else None

@@ -35,7 +35,7 @@ class Constraints:
 
     @property
     def of_history(self) -> bool:
-        """Whether the tokens that are allowed depend on those before."""
+        """Return whether the allowed tokens depend on those before."""
         return bool(self.banned or self.no_repeat or self.prefixes or self.trees)
 
     def __post_init__(self) -> None:

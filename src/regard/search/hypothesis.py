@@ -49,7 +49,7 @@ def finished(tokens: list[int], token_scores: list[float], log_probability: floa
 
 
 def requirements(always: Sequences, own: Sequence[Alternatives]) -> list[Alternatives]:
-    """Return what each source requires: the sequences that all do, and its own; each once."""
+    """Return the requirements of each source: those of all sources, then its own, without duplicates."""
     return [tuple(dict.fromkeys((*((sequence,) for sequence in always), *choices))) for choices in own]
 
 

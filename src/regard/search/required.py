@@ -152,7 +152,7 @@ def covered(tokens: tuple[int, ...], required: Alternatives) -> int:
 
 
 def needed(tokens: tuple[int, ...], required: Alternatives) -> set[int]:
-    """Return the tokens that begin or continue what is missing; no other token increases `covered`."""
+    """Return the tokens that begin or continue a missing requirement; no other token increases `covered`."""
     return {
         sequence[length]
         for choice in required

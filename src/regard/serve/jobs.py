@@ -26,7 +26,7 @@ class Status(StrEnum):
 
 @dataclass(eq=False)
 class DocumentJob:
-    """One document on its way."""
+    """The translation of one document, in progress or ended."""
 
     holder: str | None
     """The key of the client that uploaded it."""

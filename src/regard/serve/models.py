@@ -109,7 +109,7 @@ class Models:
                 return self._loaded[name]
 
     def reload(self) -> None:
-        """Load every model in memory anew; whoever has the old one finishes with it."""
+        """Load every model in memory anew; running requests finish with the old one."""
         with self._reading:
             with self._lock:
                 names = list(self._loaded)

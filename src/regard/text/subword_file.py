@@ -66,9 +66,9 @@ class Pieces:
     rules: Rules | None = None
     """Set for an imported model only."""
     scores: tuple[float, ...] = ()
-    """Of each piece: its log probability, or minus the number of its merge."""
+    """Score of each piece: its log probability, or minus the number of its merge."""
     normal: tuple[bool, ...] = ()
-    """Whether text is made of the piece: neither reserved, nor a byte, nor unused."""
+    """True for each piece that text is made of: neither reserved, nor a byte, nor unused."""
 
 
 def is_tag(name: str) -> bool:

@@ -133,7 +133,7 @@ def prune(checkpoints: Path, keep: set[int]) -> None:
     _clear(checkpoints)
 
 
-def mend(checkpoints: Path) -> None:
+def repair(checkpoints: Path) -> None:
     """Restore what a killed process had moved aside, and delete what it left half written or half removed.
 
     Call it only with the run's lock held: another process's unfinished work looks the same.

@@ -105,7 +105,7 @@ def join(wait_minutes: float = WAIT_MINUTES) -> Iterator[World]:
     try:
         yield World(rank, size, device)
     except BaseException as error:
-        _let_go(error)
+        _clear_frames(error)
         raise
     finally:
         # The last reference to the process group joins its threads. If a model held it, joining them with the GIL held
@@ -131,7 +131,7 @@ def _connect(backend: str, timeout: timedelta) -> tuple[int, int]:
     return rank, size
 
 
-def _let_go(error: BaseException | None) -> None:
+def _clear_frames(error: BaseException | None) -> None:
     """Clear the frames of an exception, which still hold the model and other objects."""
     while error is not None:
         traceback.clear_frames(error.__traceback__)
@@ -142,7 +142,7 @@ _PLACE = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0"}
 
 
 @contextmanager
-def lost_others_told(world: World, lost: Callable[[], str]) -> Iterator[None]:
+def reporting_lost_processes(world: World, lost: Callable[[], str]) -> Iterator[None]:
     """Convert an error of gloo or NCCL about a lost process to a one-sentence failure, which begins with `lost`."""
     try:
         yield

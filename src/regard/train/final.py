@@ -41,7 +41,7 @@ class Final:
 
 
 def final_model(run: Path, config: Config, best_step: int | None, measure: Measure | None, warn: Warn) -> Final:
-    """Return the better of mean, best and last by validation chrF or BLEU, or by loss if these were not measured.
+    """Return the best of mean, best and last by validation chrF or BLEU, or by loss if these were not measured.
 
     `train.final` may name one of them instead. Without a validation set it is the mean. Invalid checkpoints are
     reported and skipped.

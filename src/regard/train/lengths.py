@@ -29,8 +29,8 @@ def check_lengths(config: Config, data: Prepared, batches: Batches) -> dict[str,
     return {name: left for name, left in found.items() if left.pairs}
 
 
-def tell(found: dict[str, TooLong], config: Config, warn: Callable[[str], None]) -> None:
-    """Warn, in one sentence per corpus, of pairs that are left out."""
+def warn_of_left_out(found: dict[str, TooLong], config: Config, warn: Callable[[str], None]) -> None:
+    """Warn of pairs that are left out, in one sentence for each corpus."""
     limit = longest(config.model)
     for name, left in found.items():
         keys = [("train.batch_tokens", config.train.batch_tokens)] * (name != "valid")

@@ -21,11 +21,11 @@ from regard.saved.folder import write_model
 from regard.saved.saved_model import SavedModel
 from regard.train import checkpoint
 from regard.train.card import card
-from regard.train.distributed import World, join, lost_others_told
+from regard.train.distributed import World, join, reporting_lost_processes
 from regard.train.environment import differences, environment, peak_memory_mb
 from regard.train.final import MEAN, final_model, measured_mean
 from regard.train.interrupt import StopRequest, listening
-from regard.train.lengths import check_lengths, longest, tell
+from regard.train.lengths import check_lengths, longest, warn_of_left_out
 from regard.train.log import Log, Observer, Record, Silence
 from regard.train.objective.loss import Objective
 from regard.train.progress import RunProgress, perplexity
@@ -90,13 +90,13 @@ def _trained(
             with disk_mistakes(out):
                 held.enter_context(run_writer(out))
                 if (out / RUN).exists():
-                    checkpoint.mend(out / CHECKPOINTS)
+                    checkpoint.repair(out / CHECKPOINTS)
                 if weights is None and config.start and (fresh or not checkpoint.steps(out / CHECKPOINTS)):
                     raise UserError(f"{out}: this run fine-tunes a model ({config.start}); give it with --from")
                 return begin(out, config, fresh=fresh)
 
         changes = world.first_alone(claim)
-        with closing(run), lost_others_told(world, run.lost):
+        with closing(run), reporting_lost_processes(world, run.lost):
             run.resume(weights, changes or {})
             run.go()
             return run.finish()
@@ -165,7 +165,7 @@ class _Run:
             with checkpoint.disk_room(self.out, self.checkpoints):
                 record(self.out, self.config)
                 self.log = Log(self.out / LOG, self.progress.step, owed=self.progress.owed)
-        tell(self.too_long, self.config, self.observer.warn)
+        warn_of_left_out(self.too_long, self.config, self.observer.warn)
         event = "begin" if found is None else "resume"
         left_out = {"too_long": {name: left.pairs for name, left in self.too_long.items()}} if self.too_long else {}
         made_by = {"processes": self.world.size, "code": training_version(self.config.train.objective)}
@@ -229,7 +229,7 @@ class _Run:
             self._record({"event": event, "stale": self.progress.stale, "best_step": self.progress.best_step})
 
     def _pause(self, *work: Callable[[], None]) -> None:
-        """Do work between two steps, and count its time."""
+        """Do work between two steps, and count its time as a pause."""
         started = perf_counter()
         for part in work:
             part()
@@ -245,7 +245,7 @@ class _Run:
         return self._time() >= 1.0
 
     def finish(self) -> Path:
-        """Write the final model: of mean, best and last the better one, or the one that train.final names."""
+        """Write the final model: the best of mean, best and last, or the one that train.final names."""
         path = self.out / MODEL
         if self.world.first:
             self.observer.phase("choosing and writing the model")

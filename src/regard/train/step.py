@@ -16,7 +16,7 @@ from regard.config.train import TrainConfig
 from regard.data.batches import StepBatches
 from regard.errors import UserError
 from regard.model.build import build
-from regard.model.kernels.linear import keep_little
+from regard.model.kernels.linear import limit_onednn_cache
 from regard.model.seq2seq import Seq2Seq
 from regard.train.distributed import World, distribute, fill, gathered, whole
 from regard.train.micro_batches import MicroBatch, micro_batches, step_seed, with_samples
@@ -55,7 +55,7 @@ class Trainer:
     """A model with its objective and optimizer, on one of several processes."""
 
     def __init__(self, description: ModelConfig, config: TrainConfig, world: World) -> None:
-        keep_little()
+        limit_onednn_cache()
         self.description, self.config, self.world = description, config, world
         torch.manual_seed(config.seed)
         self.model = model = build(description)

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import torch
 
-from regard.model.kernels.dropout import drop_by
+from regard.model.kernels.dropout import seeded_dropout
 
 T = TypeVar("T")
 
@@ -37,5 +37,5 @@ def seeded(seed: int, call: Callable[[], T]) -> T:
 
 def _seeded(seed: int, call: Callable[[], T]) -> T:
     """Return the result of the call, whose dropout depends on the seed alone: threads share torch's generator."""
-    with drop_by(seed):
+    with seeded_dropout(seed):
         return call()

@@ -28,9 +28,9 @@ class Classified:
     label: str | None
     """None for a blank text."""
     probabilities: dict[str, float]
-    """Of all labels, the most probable first."""
+    """Probability of each label, the most probable first."""
     cut: bool = False
-    """Whether the text was too long to be read to its end."""
+    """True if the text was too long to be read to its end."""
 
     @property
     def probability(self) -> float | None:

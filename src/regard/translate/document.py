@@ -103,7 +103,7 @@ def translations(
 
 
 def remarks(one: Translation) -> tuple[str, ...]:
-    """Return why a translation is not to be trusted: its warnings, sentences left untranslated, terms not placed."""
+    """Return reasons to distrust a translation: its warnings, sentences left untranslated, terms not placed."""
     kept = [
         f"left untranslated: {sentence.source}"
         if sentence.language is None
@@ -116,13 +116,16 @@ def remarks(one: Translation) -> tuple[str, ...]:
 
 
 def other_languages(one: Translation) -> tuple[str, ...]:
-    """Return the languages of sentences that were left as they are because of them, each once."""
+    """Return the languages of the sentences that were left as they are, each once."""
     found = (sentence.language.language for sentence in one.sentences if sentence.kept and sentence.language)
     return tuple(dict.fromkeys(found))
 
 
 def _asked(segment: Segment, parts: SplitText) -> list[tuple[str, bool]]:
-    """The texts that a segment is translated as, and whether each needs an alignment: its sentences if some do."""
+    """Return the texts to translate for a segment, each with whether it needs an alignment.
+
+    They are its sentences if it has several and needs an alignment, else the whole segment.
+    """
     if not segment.aligned or len(parts.parts) < 2:
         return [(segment.text, segment.aligned)]
     marks = [mark for mark in segment.marks if mark.kind != "break"]
@@ -136,7 +139,7 @@ def _asked(segment: Segment, parts: SplitText) -> list[tuple[str, bool]]:
 
 
 def _joined(text: str, parts: SplitText, done: Sequence[Translation]) -> Translation:
-    """The translations of a text's sentences as one."""
+    """Return the translations of a text's sentences as one."""
     sentences: list[Sentence] = []
     for part, one in zip(parts.parts, done, strict=True):
         *others, last = one.sentences

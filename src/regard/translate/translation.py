@@ -28,12 +28,12 @@ class Output:
     text: str
     tokens: tuple[str, ...]
     hypothesis: Hypothesis
-    """With score, log_probability and token_scores."""
+    """Result of the search, with its scores."""
     alignment: Pairs | None = None
     """(source word, target word) for every target word, if requested; a word begins with ▁ in `tokens`. In a sentence
     with protected spans or CAPITALS they are the words of its text, since the model read other ones."""
     by_text: bool = False
-    """Whether the alignment is of the words of the text."""
+    """True if the alignment numbers the words of the text, and not those of `tokens`."""
     spans: tuple[Kept, ...] = ()
     """The protected spans, and what became of each."""
 
@@ -53,16 +53,16 @@ class Sentence:
     memory: Pair | None = None
     """The pair of the memory that is its translation."""
     fuzzy: Match | None = None
-    """The pair of the memory whose source is most like it, if that was asked for."""
+    """The pair of the memory with the most similar source, if requested."""
     judge: Callable[[], Judgement] = field(default=lambda: UNJUDGED, repr=False, compare=False)
     kept: bool = False
-    """Whether it was left untranslated: the translation is not sure enough, or the text is in another language."""
+    """True if it was left untranslated: the translation is not sure enough, or the text is in another language."""
     language: Detected | None = None
     """The language of a text that is not in the model's source language."""
 
     @cached_property
     def judgement(self) -> Judgement:
-        """The estimated quality; computed when first asked for."""
+        """The estimated quality, computed on first use."""
         return self.judge()
 
 
@@ -90,12 +90,12 @@ class Translation:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return what is wrong with some sentence, by the names of `Judgement.warnings`."""
+        """Return the warnings of all sentences, by the names of `Judgement.warnings`."""
         return tuple(dict.fromkeys(name for one in self.sentences for name in one.judgement.warnings))
 
     @property
     def language(self) -> Detected | None:
-        """Return the other language that the text, or a sentence of it, is in, and was therefore left as it is."""
+        """Return the language of the text, or of a sentence in it, that was left as it is; None if there is none."""
         return next((one.language for one in self.sentences if one.language is not None), None)
 
     @property

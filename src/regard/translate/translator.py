@@ -58,9 +58,9 @@ class Options:
     extra_length: int | None = None
     n_best: int = 1
     decoding: Decoding | None = None
-    """How a text is written; blockwise and mask-predict are for models that were trained for it."""
+    """Decoding method; blockwise and mask-predict are for models that were trained for it."""
     iterations: int | None = None
-    """Of mask-predict: number of passes; 10 by default."""
+    """Number of passes of mask-predict; 10 by default."""
     sampling: "Sampling | None" = None
     banned: tuple[str, ...] = ()
     """Words that must not occur, nor any word that begins with one of them."""
@@ -69,7 +69,7 @@ class Options:
     glossary: Glossary | None = None
     """Terms that each sentence's translation must use."""
     memory: Memory | None = None
-    """Pairs that are the answer for their sources."""
+    """Pairs that replace the translation of their sources."""
     fuzzy: bool = False
     """Look up the memory's best fuzzy match of each sentence."""
     no_repeat: int = 0
@@ -94,10 +94,12 @@ class Options:
     localise_numbers: bool = False
     """Write numbers with the separators of the target language, where it has a rule: 12,450.75 as 12.450,75."""
     force: bool = False
-    """Translate texts, too, that are not in the model's source language."""
+    """Also translate texts that are not in the model's source language."""
     replace_unknown: bool = False
-    """Let a model with a vocabulary of words write unknown ones, and replace each by the translation of the source word
-    that it attends to most, or by that word itself (PosUnk: Luong et al., 2015)."""
+    """Let a model with a vocabulary of words write unknown words (PosUnk: Luong et al., 2015).
+
+    Each is replaced by the translation of the source word that it attends to most, or by that word itself.
+    """
     token_scores: bool = False
     """Return exact scores, token by token, which cost the fast engine another pass."""
     batch_tokens: int | None = None
@@ -130,7 +132,7 @@ class Translator:
         self.engine: Engine = engine or _reference(self.model, longest)
         self.attention: Attention = self._attention
         self.detector = Detector(code for pair in self.directions for code in pair if code is not None)
-        """Tells the language of a text; a server has one for all its models."""
+        """Detects the language of a text; a server has one for all its models."""
         self._stand_ins: dict[tuple[int, ...], StandIns] = {}
         self.calibration: Calibration | None = None
         """The weights of the confidence, if the model was calibrated."""

@@ -28,7 +28,7 @@ RECALLED = Judgement(1.0)
 
 
 class Window:
-    """Texts on their way from sentences over ids and hypotheses to translations."""
+    """A window of texts with its intermediate results: sentences, ids, hypotheses, translations."""
 
     def __init__(self, translator: "Translator", texts: Sequence[str], options: "Options") -> None:
         self.translator, self.texts, self.options = translator, texts, options
@@ -39,7 +39,7 @@ class Window:
         self.most_characters = LONGEST_PIECE * translator.most_tokens
         """The most characters that most_tokens can spell."""
         self.ids: dict[str, list[int]] = {}
-        """What the model reads of each sentence."""
+        """Source ids of each sentence."""
         self.plans: dict[str, Plan] = {}
         """How sentences with protected spans are read."""
         self.outputs: dict[str, tuple[Output, ...]] = {}
@@ -117,18 +117,18 @@ class Window:
             self.outputs[text] = (self.recall.output(text, self.source(text), len(self.tag)),)
 
     def prefix(self, text: str, shown: str) -> tuple[int, ...]:
-        """Return what the model writes of a sentence whose translation begins with `shown`."""
+        """Return the ids that an output must begin with, so that the translation begins with `shown`."""
         plan, subwords = self.plans.get(text), self.translator.target_subwords
         if plan is not None:
             shown = unrestored(plan.reading, shown, subwords.word_ranks.get, self.guard.target)
         return tuple(subwords.encode([self.clean(shown).translate(TO_SIGNS)])[0])
 
     def source(self, text: str) -> list[int]:
-        """Return what the engine gets of a sentence."""
+        """Return the engine's input for a sentence."""
         return [*self.tag, *self.ids[text]]
 
     def _search(self, texts: Sequence[str], progress: Progress) -> None:
-        """Search the sentences that have anything to read, and keep their outputs."""
+        """Search the sentences that are not empty, and store their outputs."""
         self.plans = {text: plan for text in texts if (plan := self.guard.plan(text))}
         self.ids |= {text: plan.ids for text, plan in self.plans.items()}
         known = [text for text in texts if self.ids[text]]
@@ -164,7 +164,7 @@ class Window:
         )
 
     def _judge(self, text: str, outputs: tuple[Output, ...], language: Detected | None) -> Callable[[], Judgement]:
-        """Return what judges a sentence, for when it is asked for."""
+        """Return a function that judges a sentence, to be called on first use."""
         if language is not None:
             return lambda: FOREIGN
         if text in self.recall.pairs:

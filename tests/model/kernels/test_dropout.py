@@ -14,7 +14,7 @@ from regard.config.special_tokens import BOS, EOS, PAD
 from regard.model.attention import MultiHeadAttention
 from regard.model.build import build
 from regard.model.embedding import Embed
-from regard.model.kernels.dropout import Dropout, drop_by, keep_scale
+from regard.model.kernels.dropout import Dropout, keep_scale, seeded_dropout
 from regard.model.kernels.short_attention import SHORT
 from regard.model.layers import AddNorm, EncoderLayer
 from regard.model.positions import sinusoids
@@ -222,7 +222,7 @@ def test_a_threads_own_seed_decides_which_weights_are_dropped(positions: int) ->
     x, there = torch.randn(2, positions, 8), torch.ones(2, positions, dtype=torch.bool)
 
     def mixed(seed: int) -> Tensor:
-        with drop_by(seed):
+        with seeded_dropout(seed):
             return layer.mix(x, there)[0]
 
     with ThreadPoolExecutor(1) as thread:
@@ -238,20 +238,20 @@ def drawn_after(seed: int) -> list[float]:
 def test_a_threads_own_seed_ends_with_its_block() -> None:
     """A generator that stayed after an error would make every later step ignore its seed."""
     expected = drawn_after(1)
-    with pytest.raises(MemoryError), drop_by(7):
+    with pytest.raises(MemoryError), seeded_dropout(7):
         assert drawn_after(1) != expected
         raise MemoryError
     assert drawn_after(1) == drawn_after(1) == expected
-    drop_by(7)  # without `with`
+    seeded_dropout(7)  # without `with`
     assert drawn_after(1) == expected
 
 
 def test_an_inner_seed_leaves_the_outer_one_in_place() -> None:
-    with drop_by(7):
+    with seeded_dropout(7):
         expected = keep_scale(torch.Size([200]), 0.5)
-    with drop_by(7):
+    with seeded_dropout(7):
         first = keep_scale(torch.Size([96]), 0.5)
-        with drop_by(8):
+        with seeded_dropout(8):
             keep_scale(torch.Size([64]), 0.5)
         found = torch.cat([first, keep_scale(torch.Size([104]), 0.5)])
     assert torch.equal(found, expected)

@@ -57,17 +57,17 @@ def test_heads_learn_the_tokens_after_the_next() -> None:
     one = model().eval()
     for parameter in one.proposals.parameters():
         parameter.normal_()
-    lesson = one.lesson(SOURCE, TARGET)
+    loss_input = one.loss_input(SOURCE, TARGET)
     features = one.features(SOURCE, TARGET[:, :-1])
-    assert lesson.share == 1 / 3 and lesson.features.shape == (3, 2, 5, 8)
+    assert loss_input.share == 1 / 3 and loss_input.features.shape == (3, 2, 5, 8)
     for head in range(3):
         for row in range(2):
             for t in range(5):
                 later = t + 2 + head
                 wanted = int(TARGET[row, later]) if later < 6 else PAD
-                assert int(lesson.expected[head, row, t]) == wanted
+                assert int(loss_input.expected[head, row, t]) == wanted
                 expected = plain(one, row, features[row, t], int(TARGET[row, t + 1]), head)
-                torch.testing.assert_close(lesson.features[head, row, t], expected, atol=1e-5, rtol=1e-5)
+                torch.testing.assert_close(loss_input.features[head, row, t], expected, atol=1e-5, rtol=1e-5)
 
 
 @torch.no_grad()
@@ -91,9 +91,9 @@ def test_what_is_taken_back_leaves_no_trace() -> None:
     start = one.start(one.encode(SOURCE), 6)
     _, grown = one.decoded(TARGET[:, [0, 1, 4, 4]], start)
     taken = grown.first(2)
-    room = taken.caches[0].room  # type: ignore[attr-defined]
+    buffer = taken.caches[0].buffer  # type: ignore[attr-defined]
     again, longer = one.decoded(TARGET[:, 2:5], taken)
-    assert longer.caches[0].room is room, "nothing is copied"  # type: ignore[attr-defined]
+    assert longer.caches[0].buffer is buffer, "nothing is copied"  # type: ignore[attr-defined]
     whole = one.features(SOURCE, TARGET)
     torch.testing.assert_close(again, whole[:, 2:5], atol=1e-5, rtol=1e-5)
 
@@ -134,13 +134,13 @@ def test_heads_start_as_the_last_decoder_layer() -> None:
 @pytest.mark.parametrize("tuned", [False, True])
 def test_only_the_heads_are_trained_unless_all_is(tuned: bool) -> None:
     one = model(tuned=tuned).train()
-    lesson = one.lesson(SOURCE, TARGET)
-    one.logits(lesson.features).logsumexp(-1).sum().backward()
+    loss_input = one.loss_input(SOURCE, TARGET)
+    one.logits(loss_input.features).logsumexp(-1).sum().backward()
     with_gradient = {name.partition(".")[0] for name, parameter in one.named_parameters() if parameter.grad is not None}
     assert with_gradient == ({"proposals", "embedding_VD", "encoder", "decoder"} if tuned else {"proposals"})
-    assert lesson.features.shape[0] == (4 if tuned else 3)
+    assert loss_input.features.shape[0] == (4 if tuned else 3)
     if tuned:
-        assert torch.equal(lesson.expected[0], TARGET[:, 1:])
+        assert torch.equal(loss_input.expected[0], TARGET[:, 1:])
 
 
 def test_frozen_weights_have_no_dropout() -> None:

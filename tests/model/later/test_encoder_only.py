@@ -32,16 +32,16 @@ def masked(**changes: object) -> EncoderOnly:
 @torch.no_grad()
 def test_a_label_is_expected_once_and_padding_changes_nothing() -> None:
     model = labels().eval()
-    lesson = model.lesson(SOURCE, TARGET)
-    assert lesson.expected.tolist() == [4, 6] and lesson.features.shape == (2, 16)
-    assert model.logits(lesson.features).shape == (2, 7)
-    alone = model.lesson(SOURCE[1:, :2], TARGET[1:]).features
-    torch.testing.assert_close(alone[0], lesson.features[1], atol=1e-5, rtol=1e-4)
-    torch.testing.assert_close(model.features(SOURCE, TARGET[:, :1])[:, 0], lesson.features)
+    loss_input = model.loss_input(SOURCE, TARGET)
+    assert loss_input.expected.tolist() == [4, 6] and loss_input.features.shape == (2, 16)
+    assert model.logits(loss_input.features).shape == (2, 7)
+    alone = model.loss_input(SOURCE[1:, :2], TARGET[1:]).features
+    torch.testing.assert_close(alone[0], loss_input.features[1], atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(model.features(SOURCE, TARGET[:, :1])[:, 0], loss_input.features)
     encoded = model.encode(SOURCE).encoded_BSD
     assert model.pool is not None
     mean = torch.tanh(model.pool(torch.stack((encoded[0].mean(0), encoded[1, :2].mean(0)))))
-    torch.testing.assert_close(lesson.features, mean, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(loss_input.features, mean, atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
@@ -77,14 +77,15 @@ def test_masks_are_as_in_bert() -> None:
 def test_masked_tokens_are_expected_from_both_sides() -> None:
     model = masked().eval()
     source = torch.randint(4, 20, (4, 30))
-    lesson = model.lesson(source, TARGET)
-    assert torch.equal(lesson.expected, model.lesson(source, TARGET).expected), "every validation has the same masks"
-    there = lesson.expected != PAD
+    loss_input = model.loss_input(source, TARGET)
+    again = model.loss_input(source, TARGET)
+    assert torch.equal(loss_input.expected, again.expected), "every validation has the same masks"
+    there = loss_input.expected != PAD
     chosen, given = model._corrupted(source)
-    assert torch.equal(there, chosen) and torch.equal(lesson.expected[there], source[there])
-    torch.testing.assert_close(lesson.features, model.encode(given).encoded_BSD)
+    assert torch.equal(there, chosen) and torch.equal(loss_input.expected[there], source[there])
+    torch.testing.assert_close(loss_input.features, model.encode(given).encoded_BSD)
     assert 0 < int(there.sum()) < 60, "some of them, not all"
-    assert model.logits(lesson.features).shape == (4, 30, 20)
+    assert model.logits(loss_input.features).shape == (4, 30, 20)
 
 
 def test_two_vocabularies_predict_the_text_s_own() -> None:
@@ -97,8 +98,8 @@ def test_training_reaches_every_parameter(make: object) -> None:
     model = make().train()  # type: ignore[operator]
     torch.manual_seed(3)
     source = torch.randint(4, 20, (2, 40))
-    lesson = model.lesson(source, TARGET)
-    model.logits(lesson.features).logsumexp(-1).sum().backward()
+    loss_input = model.loss_input(source, TARGET)
+    model.logits(loss_input.features).logsumexp(-1).sum().backward()
     assert all(parameter.grad is not None for parameter in model.parameters())
 
 

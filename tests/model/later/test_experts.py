@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.config.model import model_config
 from regard.config.special_tokens import BOS, EOS, PAD
 from regard.model.build import build
-from regard.model.kernels.dropout import drop_by, standard_normal
+from regard.model.kernels.dropout import seeded_dropout, standard_normal
 from regard.model.later.experts import BALANCE, Experts, chance_of_choice, squared_variation
 
 D, E, K = 6, 5, 2
@@ -55,9 +55,9 @@ def variation(values: list[float]) -> float:
 def test_equals_the_equations_with_noise_and_padding(experts: Experts) -> None:
     x_BTD = torch.randn(3, 4, D)
     mask_BT = torch.tensor([[True] * 4, [True, False, False, False], [True, True, True, False]])
-    with drop_by(7):
+    with seeded_dropout(7):
         noise = standard_normal(torch.empty(int(mask_BT.sum()), E)).tolist()
-    with drop_by(7):
+    with seeded_dropout(7):
         y_BTD, penalty = experts.train()(x_BTD, mask_BT)
     found = [slowly(experts, x, drawn) for x, drawn in zip(x_BTD[mask_BT], noise, strict=True)]
     torch.testing.assert_close(y_BTD[mask_BT], torch.stack([y for y, _, _ in found]), atol=1e-5, rtol=1e-5)
@@ -79,7 +79,7 @@ def test_without_training_there_is_no_noise_and_no_penalty(experts: Experts) -> 
 def test_noise_is_a_function_of_the_seed(experts: Experts) -> None:
     x_BTD, outputs = torch.randn(2, 8, D), []
     for seed in (1, 1, 2):
-        with drop_by(seed):
+        with seeded_dropout(seed):
             outputs.append(experts.train()(x_BTD)[0])
     assert torch.equal(outputs[0], outputs[1]) and not torch.equal(outputs[0], outputs[2])
 
@@ -153,8 +153,8 @@ def test_padding_is_left_out_of_the_balance(settings: dict[str, object]) -> None
     for layer in model.modules():
         if hasattr(layer, "chance"):
             layer.chance = 0.0  # type: ignore[assignment]
-    with drop_by(1):
+    with seeded_dropout(1):
         _, alone = model.features_and_penalty(source, target)
-    with drop_by(1):
+    with seeded_dropout(1):
         _, padded = model.features_and_penalty(*longer)
     assert alone is not None and padded is not None and padded.item() == pytest.approx(alone.item(), rel=1e-4)

@@ -95,16 +95,16 @@ def test_a_token_is_predicted_from_those_on_both_sides(model: MaskPredict) -> No
 
 
 def test_masked_tokens_are_expected_and_the_length_is_learned(model: MaskPredict) -> None:
-    lesson = model.lesson(SOURCE, TARGET)
+    loss_input = model.loss_input(SOURCE, TARGET)
     tokens = TARGET[:, 1:]
-    masked = lesson.expected != PAD
-    assert torch.equal(lesson.expected[masked], tokens[masked]) and masked.any(1).all()
+    masked = loss_input.expected != PAD
+    assert torch.equal(loss_input.expected[masked], tokens[masked]) and masked.any(1).all()
     logs = model.length_logits(model.encode(SOURCE)).log_softmax(-1)
     wanted = -LENGTH_WEIGHT * (logs[0, 4] + logs[1, 1] + logs[2, 0]) / masked.sum()
-    assert lesson.penalty is not None
-    torch.testing.assert_close(lesson.penalty, wanted)
-    again = model.lesson(SOURCE, TARGET)
-    assert torch.equal(again.expected, lesson.expected), "every validation has the same masks"
+    assert loss_input.penalty is not None
+    torch.testing.assert_close(loss_input.penalty, wanted)
+    again = model.loss_input(SOURCE, TARGET)
+    assert torch.equal(again.expected, loss_input.expected), "every validation has the same masks"
 
 
 def test_the_number_of_masked_tokens_is_uniform() -> None:
@@ -132,9 +132,9 @@ def test_attention_has_a_row_for_each_token_and_eos(model: MaskPredict) -> None:
 
 def test_training_reaches_every_parameter() -> None:
     model = build(model_config(architecture="mask-predict", **SIZES)).train()
-    lesson = model.lesson(SOURCE, TARGET)
-    assert lesson.penalty is not None
-    (model.logits(lesson.features).logsumexp(-1).sum() + lesson.penalty).backward()
+    loss_input = model.loss_input(SOURCE, TARGET)
+    assert loss_input.penalty is not None
+    (model.logits(loss_input.features).logsumexp(-1).sum() + loss_input.penalty).backward()
     assert all(parameter.grad is not None for parameter in model.parameters())
 
 

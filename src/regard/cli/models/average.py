@@ -18,7 +18,9 @@ def average(
     best: Annotated[bool, typer.Option("--best", help="Instead of a mean, the best checkpoint.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Write the mean of the last checkpoints of a run as a model (section 6.1 of the paper).
+    """Write the mean of a run's last checkpoints as a model.
+
+    This is section 6.1 of the paper.
 
     Of a run with train.moving_average, the moving averages at these checkpoints are taken, as training itself does.
     Without --last it is the model that training wrote at its end; before that, the mean of the late checkpoints.

@@ -5,18 +5,26 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.terminal.options import Json, Target
+
 
 def calibrate(
     model: Annotated[Path, typer.Option(help="The folder of a model.")],
     data: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Prepared data, whose validation set is used.")
     ] = None,
-    source: Annotated[str | None, typer.Option(metavar="FILE", help="Or a text, a sentence a line.")] = None,
-    reference: Annotated[str | None, typer.Option(metavar="FILE", help="And its translation.")] = None,
-    target: Annotated[str | None, typer.Option("--to", metavar="CODE", help="Language, of a model of several.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    source: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Instead of --data: a text, a sentence a line.")
+    ] = None,
+    reference: Annotated[
+        str | None, typer.Option(metavar="FILE", help="With --source: its translation, line by line.")
+    ] = None,
+    target: Target = None,
+    as_json: Json = False,
 ) -> None:
-    """Store with a model how its confidence is computed, so that translations get one; `train` does it at its end.
+    """Calibrate the confidence of a model's translations.
+
+    The calibration is stored with the model. `regard train` does this at its end.
 
     regard calibrate --model runs/x/model --data data/mine
 

@@ -27,7 +27,7 @@ def classify(
     batch_tokens: BatchTokens = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print an object a line, with all probabilities.")] = False,
 ) -> None:
-    """Label texts, one a line: print the most probable label of each.
+    """Label texts, one a line: print the most probable label.
 
     regard classify --model runs/c/model < in.txt
 

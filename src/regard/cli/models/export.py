@@ -32,8 +32,8 @@ def export(
     quantization: Annotated[
         Literal["int8", "int8_float32", "float16", "float32"] | None,
         typer.Option(
-            help="How weights are rounded. [default: float32, which is not at all, for ctranslate2, which has no "
-            "float16; int8 for regard, which has no int8_float32]"
+            help="How weights are rounded. float16 is only for regard, int8_float32 only for ctranslate2. [default: "
+            "float32 for ctranslate2, int8 for regard]"
         ),
     ] = None,
     source: Annotated[
@@ -45,7 +45,7 @@ def export(
     reference: Annotated[str | None, typer.Option(metavar="FILE", help="Its translation, line by line.")] = None,
     lines: Annotated[int, typer.Option(min=1, help="How many lines of the text to take.")] = MOST_LINES,
     target: Annotated[
-        str | None, typer.Option("--into", metavar="CODE", help="Language, of a model of several.")
+        str | None, typer.Option("--into", metavar="CODE", help="Target language, for a model with several.")
     ] = None,
     card: Annotated[
         Path | None,

@@ -10,11 +10,16 @@ from regard.cli.terminal.options import Json
 
 
 def import_(
-    folder: Annotated[Path, typer.Argument(help="A Marian model in Hugging Face's format, such as OPUS-MT's.")],
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            help="Folder in Hugging Face's format: config.json, model.safetensors, source.spm, target.spm, vocab.json."
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="Where the model is written; must not exist.")],
     as_json: Json = False,
 ) -> None:
-    """Make a model of a Marian folder: config.json, model.safetensors, source.spm, target.spm and vocab.json.
+    """Make a model from a Marian folder, such as OPUS-MT's.
 
     regard import opus-mt-en-de --out models/en-de
     """

@@ -20,7 +20,10 @@ def model(
     target_tokens: Annotated[int, typer.Option(min=1, help="Target length that operations are counted for.")] = 25,
     as_json: Json = False,
 ) -> None:
-    """Print a model's parts, their parameters beside the paper's count, and what they cost in memory and operations."""
+    """Print a preset's parts, parameters, memory and operations.
+
+    The parameters stand beside the paper's count.
+    """
     from regard.config.presets import paper_figures, preset, read
 
     changes = {} if vocabulary is None else {"model": {"vocabulary": vocabulary}}

@@ -16,7 +16,7 @@ def runs(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Compare training runs: how far they are, their last losses, their best validation, their speed."""
+    """Compare training runs: steps, losses, best validation, speed."""
     from regard.train.log import read_history
 
     histories = [read_history(folder) for folder in folders]

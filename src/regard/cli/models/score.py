@@ -21,7 +21,7 @@ def score(
     tokens: Annotated[bool, typer.Option("--tokens", help="Print the log probability of every token, too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, with every token.")] = False,
 ) -> None:
-    """Print the log probability of each given translation, one per line.
+    """Print the log probability of each given translation.
 
     regard score --model runs/x/model --source test.en --target test.de
 

@@ -6,11 +6,13 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.terminal.options import Json, Target
+
 
 def tune(
     model: Annotated[Path, typer.Option(help="The folder of a model, or a bundled one's name.")],
     memory: Annotated[Path, typer.Option(metavar="DB", help="The memory with the corrections.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where to: the model is DIR/model.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write; the model is in DIR/model.")],
     data: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Prepared data that the model was trained on, to mix in.")
     ] = None,
@@ -19,14 +21,14 @@ def tune(
         typer.Option(metavar="FILE", help="Without --data: text whose translations by the model are mixed in."),
     ] = None,
     source: Annotated[str | None, typer.Option(metavar="FILE", help="Text to measure BLEU on.")] = None,
-    reference: Annotated[str | None, typer.Option(metavar="FILE", help="And its translation.")] = None,
-    target: Annotated[str | None, typer.Option("--to", metavar="CODE", help="Language, of a model of several.")] = None,
+    reference: Annotated[str | None, typer.Option(metavar="FILE", help="Its translation, line by line.")] = None,
+    target: Target = None,
     steps: Annotated[int, typer.Option(min=1, help="Updates of the weights.")] = 200,
     rate: Annotated[float, typer.Option(help="Learning rate.")] = 5e-5,
     worse: Annotated[float, typer.Option(min=0, metavar="BLEU", help="How much BLEU the model may lose.")] = 0.3,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Fine-tune a model on the corrections since the last time, and say what it gained and lost.
+    """Fine-tune a model on new corrections, and measure it.
 
     regard tune --model runs/x/model --memory work.db --data data/mine --out runs/tuned
 

@@ -38,7 +38,7 @@ def clean(
     skip_invalid: SkipInvalid = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as one JSON object.")] = False,
 ) -> None:
-    """Drop bad pairs, by language, similarity and probability, and count them by reason.
+    """Drop pairs by language, similarity and probability.
 
     regard clean train.en train.ko --check-language --near-duplicates 0.7 --out clean.tsv
 

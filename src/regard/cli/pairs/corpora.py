@@ -16,7 +16,10 @@ def corpora(
     context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """List public corpora, or get one: what it is, its size, licence and addresses, and whether it is here."""
+    """List public corpora, or get one.
+
+    The list has size, licence and addresses of each, and says whether it is here.
+    """
     if context.invoked_subcommand is not None:
         return
     from regard.data.public.corpora import catalogue
@@ -30,7 +33,10 @@ def corpora(
 
 @app.command("treebanks")
 def treebanks(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False) -> None:
-    """List treebanks, for `regard prepare --task parsing`: what each is, its licence, and how to get it."""
+    """List treebanks: licences, and how to get them.
+
+    They are for `regard prepare --task parsing`.
+    """
     from regard.data.public.corpora import catalogue
 
     listed = catalogue().treebanks
@@ -50,7 +56,9 @@ def get(
     to: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to make, instead of in the cache.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Download a corpus and unpack it; started again, it goes on where it was interrupted.
+    """Download a corpus and unpack it.
+
+    The same command resumes a download that was interrupted.
 
     regard corpora get multi30k-en-de
 

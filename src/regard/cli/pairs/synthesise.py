@@ -47,7 +47,9 @@ def synthesise(
     force: Annotated[bool, typer.Option("--force", help="Start over, and replace what --out holds.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as one JSON object.")] = False,
 ) -> None:
-    """Make training pairs from text in one language: back-translation, forward translation, distillation.
+    """Make training pairs from text in one language.
+
+    For back-translation, forward translation and distillation.
 
     regard synthesise --model runs/back/model --text mono.ko --out bt.tsv
 

@@ -42,7 +42,9 @@ def later(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Train what came after the paper beside it: other layers, one stack, all tokens at once; and a task over length.
+    """Train later architectures beside the paper's.
+
+    Other layers, one stack, all tokens at once; and ListOps over length.
 
     regard paper later --data data/m30k --out runs/later
 

@@ -18,7 +18,7 @@ class SystemOptions:
     run: Annotated[bool, typer.Option("--run", help="Train the systems of the table, and test them.")] = False
     systems: Annotated[
         str | None,
-        typer.Option(metavar="gnmt,convs2s", help="With --run: only these, beside the first; report on all."),
+        typer.Option(metavar="gnmt,convs2s", help="With --run: train these and the first; report on all."),
     ] = None
     plan: Annotated[Path | None, typer.Option(metavar="TABLE.toml", help="With --run: another plan.")] = None
     data: Data = None
@@ -42,7 +42,7 @@ def table2(
     own: SystemOptions,
     as_json: Json = False,
 ) -> None:
-    """Table 2: BLEU and the operations of training, as published and of your own runs.
+    """Table 2: BLEU and training costs, published and yours.
 
     regard paper table2 runs/first --source test.en --reference test.de
 

@@ -57,7 +57,9 @@ def table3(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Table 3: train every variation of the base model, and compare with what the paper finds.
+    """Table 3: train the variations of base, and judge findings.
+
+    A finding of the paper reappears, is not seen, is contradicted, or is not judged.
 
     regard paper table3 --scale small --data data/m30k --out runs/table3
 

@@ -42,7 +42,7 @@ def table4(
     own: ParserOptions,
     as_json: Json = False,
 ) -> None:
-    """Table 4: labelled F1 of constituency parsers, as published and yours.
+    """Table 4: F1 of constituency parsers, published and yours.
 
     regard evaluate --gold gold.mrg --model runs/x/model --json > mine.json && regard paper table4 mine.json
 

@@ -103,7 +103,7 @@ class Encode:
     """By file name."""
     ids: Literal["uint16", "uint32"]
     speech_levels: bool = False
-    """Whether the tags of pairs into Korean tell the speech level of the target."""
+    """Add the speech level of the target to the tags of pairs into Korean."""
     protect: bool = False
     """Let reserved tokens stand for protected spans."""
 

@@ -51,12 +51,12 @@ class Bottom(NamedTuple):
     """The bottom layer's input, output and attention at T positions."""
 
     read_RTE: Tensor
-    """Its input: the embedded token and the context."""
+    """Input of the layer: the embedded token and the context."""
     y_RTD: Tensor
     context_RTD: Tensor
     weights_RTS: Tensor
     cell: Cell
-    """Its last state."""
+    """Last state of the layer."""
 
 
 class Above(NamedTuple):

@@ -19,7 +19,7 @@ _source = _Source()
 
 
 @contextmanager
-def drop_by(seed: int) -> Iterator[None]:
+def seeded_dropout(seed: int) -> Iterator[None]:
     """Make this thread's dropout on a CPU depend on a seed alone, not on what other threads draw meanwhile.
 
     Afterwards the thread draws as before: a generator that stayed would make it ignore torch.manual_seed.

@@ -30,13 +30,13 @@ FEW, LARGE = 64, 3 << 16  # most rows and least matrix elements for which oneDNN
 FEWEST, BLOCKS = 16, 4  # most rows for which blocks of a large matrix are faster than either library, and how many
 
 
-def keep_little() -> None:
+def limit_onednn_cache() -> None:
     """Limit oneDNN's cache to the most recent sizes, in a process that has not used it yet."""
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(SIZES))
 
 
 def content_of(tensor: Tensor) -> tuple[int, int]:
-    """Return what changes when a tensor does: its address, and its version, which one made in inference mode lacks."""
+    """Return a key that changes when a tensor does: its address and its version, which inference mode lacks."""
     return tensor.data_ptr(), -1 if tensor.is_inference() else tensor._version
 
 
@@ -78,9 +78,9 @@ class Linear(nn.Linear):
     """torch.nn.Linear with a faster kernel: the same parameters and results."""
 
     packed: Packed | None = None
-    """For a model that is not trained."""
+    """Packed copy of the weight, in a model that is not trained."""
     rounded: bool = False
-    """Whether its copy may have 16 bits."""
+    """True if the packed copy may have 16 bits."""
 
     def forward(self, x: Tensor) -> Tensor:
         return linear(x, self.weight, self.bias, self.packed)

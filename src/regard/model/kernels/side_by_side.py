@@ -33,7 +33,7 @@ class SideBySide:
         self.together, self.content = (weight, bias), self._content()
 
     def __call__(self, x_BTD: Tensor) -> Sequence[Tensor] | None:
-        """Return the output of each layer by one matrix product, or None unless the matrices are as they were moved."""
+        """Return the output of each layer by one matrix product; None if the matrices were moved or changed since."""
         if self.together is None or torch.is_grad_enabled() or torch.compiler.is_compiling():
             return None
         if self._content() != self.content:

@@ -34,7 +34,7 @@ from regard.model.embedding import SMALL, initialise
 from regard.model.kernels.attention import dot_product_attention
 from regard.model.kernels.linear import Linear, Packed, linear
 from regard.model.layers import AddNorm, FeedForward
-from regard.model.seq2seq import DecoderState, Lesson, total
+from regard.model.seq2seq import DecoderState, LossInput, total
 from regard.model.transformer import Transformer, TransformerState
 
 HEADS = "proposals"
@@ -47,7 +47,7 @@ class Proposals(nn.Module):
     """
 
     packed: Packed | None = None
-    """The projection's, for a model that is not trained."""
+    """Packed copy of the projection, in a model that is not trained."""
     rounded = True
 
     def __init__(self, heads: int, config: AnyTransformerConfig) -> None:
@@ -119,7 +119,7 @@ class BlockwiseTransformer(Transformer):
                 part.train(mode and name == HEADS)
         return self
 
-    def lesson(self, source_BS: Tensor, target_BT: Tensor) -> Lesson:
+    def loss_input(self, source_BS: Tensor, target_BT: Tensor) -> LossInput:
         """Return the features of all heads, beside the model's own if they are trained, too."""
         before_BT, next_BT = target_BT[:, :-1], target_BT[:, 1:]
         memory = self.encode(source_BS)
@@ -132,8 +132,8 @@ class BlockwiseTransformer(Transformer):
             [F.pad(next_BT[:, i:], (0, min(i, next_BT.shape[1])), value=PAD) for i in range(K + 1)]
         )
         if self.tuned:
-            return Lesson(torch.cat((features_BTD[None], proposed_KBTD)), expected_KBT, penalty, 1 / (K + 1))
-        return Lesson(proposed_KBTD, expected_KBT[1:], None, 1 / K)
+            return LossInput(torch.cat((features_BTD[None], proposed_KBTD)), expected_KBT, penalty, 1 / (K + 1))
+        return LossInput(proposed_KBTD, expected_KBT[1:], None, 1 / K)
 
     def decoded(self, tokens_BT: Tensor, state: DecoderState) -> tuple[Tensor, TransformerState]:
         assert isinstance(state, TransformerState)

@@ -19,7 +19,7 @@ from regard.config.later import DecoderOnlyConfig
 from regard.model.attention import MultiHeadAttention
 from regard.model.cache import Cache, Joined, KeyValue
 from regard.model.embedding import Embed, Embedded, initialise
-from regard.model.layers import EncoderLayer, Fed, feed
+from regard.model.layers import EncoderLayer, LayerOutput, apply_feed_forward
 from regard.model.masks import not_padding
 from regard.model.seq2seq import Attentions, DecoderState, Memory
 
@@ -56,14 +56,14 @@ class DecoderOnlyLayer(EncoderLayer):
 
     def extend(
         self, x_BTD: Tensor, cache: Cache, keys_BS: Tensor | None, mask_BT: Tensor | None, *, weights: bool
-    ) -> tuple[Fed, Cache, Tensor | None]:
+    ) -> tuple[LayerOutput, Cache, Tensor | None]:
         """Return the output at T further positions, the cache with them and, if `weights`, B, H, T, S + T."""
         assert isinstance(self.attention, MultiHeadAttention)
         query, keys_values = self.attention.queries_keys_values(self.around_attention.enter(x_BTD), cache.length)
         cache = cache.append(keys_values)
         attended, weights_BHTS = self.attention(query, cache.content, keys_BS, causal=True, weights=weights)
         x_BTD = self.around_attention.leave(x_BTD, attended)
-        return feed(self.feed_forward, self.around_feed_forward, x_BTD, mask_BT), cache, weights_BHTS
+        return apply_feed_forward(self.feed_forward, self.around_feed_forward, x_BTD, mask_BT), cache, weights_BHTS
 
 
 class DecoderOnly(Embedded):

@@ -21,7 +21,7 @@ from regard.model.kernels.dropout import uniform
 from regard.model.kernels.linear import Linear
 from regard.model.layers import EncoderLayer
 from regard.model.masks import not_padding
-from regard.model.seq2seq import Attentions, DecoderState, Lesson, Memory
+from regard.model.seq2seq import Attentions, DecoderState, LossInput, Memory
 
 CHOSEN, MASKED, RANDOM = 0.15, 0.8, 0.1
 MASK = BOS
@@ -56,11 +56,11 @@ class EncoderOnly(Embedded):
             return memory.encoded_BSD
         return self._pooled(memory)[:, None].expand(-1, target_BT.shape[1], -1)
 
-    def lesson(self, source_BS: Tensor, target_BT: Tensor) -> Lesson:
+    def loss_input(self, source_BS: Tensor, target_BT: Tensor) -> LossInput:
         if self.pool is not None:
-            return Lesson(self._pooled(self.encode(source_BS)), target_BT[:, 1])
+            return LossInput(self._pooled(self.encode(source_BS)), target_BT[:, 1])
         chosen_BS, given_BS = self._corrupted(source_BS)
-        return Lesson(self.encode(given_BS).encoded_BSD, source_BS.masked_fill(~chosen_BS, PAD))
+        return LossInput(self.encode(given_BS).encoded_BSD, source_BS.masked_fill(~chosen_BS, PAD))
 
     def start(self, memory: Memory, max_length: int) -> DecoderState:
         raise UserError(

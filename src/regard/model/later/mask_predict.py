@@ -24,7 +24,7 @@ from regard.model.kernels.dropout import uniform
 from regard.model.kernels.linear import Linear
 from regard.model.layers import DecoderLayer
 from regard.model.masks import not_padding
-from regard.model.seq2seq import Attentions, DecoderState, Lesson, Memory, total
+from regard.model.seq2seq import Attentions, DecoderState, LossInput, Memory, total
 from regard.model.transformer import Transformer, TransformerState
 
 MASK = BOS
@@ -45,7 +45,7 @@ class MaskPredict(Transformer):
         features_BTD, penalty, _ = self._filled(masked_BT, memory)
         return features_BTD, total(memory.penalty, penalty)
 
-    def lesson(self, source_BS: Tensor, target_BT: Tensor) -> Lesson:
+    def loss_input(self, source_BS: Tensor, target_BT: Tensor) -> LossInput:
         """Mask a random number of the tokens, which are expected; the penalty is the loss of the length."""
         memory = self.encode(source_BS)
         tokens_BT = target_BT[:, 1:]
@@ -55,7 +55,7 @@ class MaskPredict(Transformer):
         length_B = not_padding(tokens_BT).sum(1) - 1
         of_length = F.cross_entropy(self.length_logits(memory), length_B.clamp(max=self.most - 1), reduction="sum")
         own = LENGTH_WEIGHT * of_length / mask_BT.sum().clamp(min=1)
-        return Lesson(features_BTD, expected_BT, total(memory.penalty, penalty, own))
+        return LossInput(features_BTD, expected_BT, total(memory.penalty, penalty, own))
 
     def length_logits(self, memory: Memory) -> Tensor:
         """Return the logits of each number of target tokens from 1, EOS included: B, L."""

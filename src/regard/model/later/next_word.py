@@ -34,7 +34,7 @@ class Turn(NamedTuple):
     """The number of words that each row has written."""
 
     word_BND: Tensor
-    """As in WordMemory."""
+    """The encoder's output for each word; see `WordMemory`."""
     written_R: Tensor
     """Number of words before the next position."""
 

@@ -39,7 +39,7 @@ class Asked:
     glossary: Glossary | None = None
     """Terms to use in place of the server's."""
     force: bool = False
-    """Whether to translate texts, too, that are not in the source language."""
+    """Also translate texts that are not in the source language."""
     formality: str | None = None
     """The speech level to write in, where the model knows it."""
 

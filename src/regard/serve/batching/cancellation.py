@@ -15,7 +15,7 @@ class CancellationToken:
     """Part of the request was admitted to the queue, so the rest is no longer rejected."""
 
     document: bool = False
-    """Not subject to `answer_seconds`."""
+    """True for a document, which is not subject to `answer_seconds`."""
     reserved: int = 0
     """Tokens admitted to the queue by estimate, until their number is known."""
 

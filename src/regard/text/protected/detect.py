@@ -41,7 +41,7 @@ MOST_WORDS = 1 << 14  # whose probability is kept, so that a server's memory doe
 class Detected:
     language: str
     confidence: float
-    """From 0 to 100."""
+    """Confidence, from 0 to 100."""
 
     def as_dict(self) -> dict[str, Any]:
         return {"confidence": self.confidence, "language": self.language}

@@ -126,13 +126,13 @@ class Knowledge:
     """Functions that say whether a model knows a word, how it spells it, and which language the word looks like."""
 
     known: Callable[[str], bool]
-    """Whether a word is in its vocabulary."""
+    """Return whether a word is in the model's vocabulary."""
     pieces: Callable[[str], int]
-    """In how many subwords a word is spelt."""
+    """Return the number of subwords of a word."""
     of_target: Callable[[str], bool]
-    """Whether a word of its vocabulary, in lower case, is the target language's rather than the source language's."""
+    """Return whether a known word, in lower case, is the target language's rather than the source language's."""
     unlike_source: Callable[[str], bool]
-    """Whether a word that it does not know, in lower case, looks like another language than the source's."""
+    """Return whether an unknown word, in lower case, looks like another language than the source's."""
 
 
 def find_names(text: str, language: str | None, model: Knowledge) -> list[Span]:

@@ -14,7 +14,7 @@ from regard.text.protected.spans import Span, find_spans
 MOST = 8  # reserved tokens, and so spans of one sentence
 TOKENS = tuple(f"<keep{number}>" for number in range(1, MOST + 1))
 SIGNS = tuple(chr(0xFDD1 + number) for number in range(MOST))
-"""What stands for each token in text."""
+"""The character that stands for each token in text."""
 PRIVATE = tuple(chr(0xF8D1 + number) for number in range(MOST))
 """The same as private-use characters, which normalisation keeps."""
 TO_SIGNS = str.maketrans(dict(zip(PRIVATE, SIGNS, strict=True)))

@@ -53,10 +53,10 @@ class Objective(nn.Module):
             weight_BT = weight_B[:, None].expand_as(expected_BT)
             loss = smoothed_cross_entropy(features_BTD, self.model.projection_VD, expected_BT, 0.0, weight=weight_BT)
             return loss.smoothed, loss.nll
-        lesson = self.model.lesson(source_BS, target_BT)
-        loss = smoothed_cross_entropy(lesson.features, self.model.projection_VD, lesson.expected, self.smoothing)
-        smoothed = loss.smoothed if lesson.penalty is None else loss.smoothed + lesson.penalty * loss.tokens
-        return (smoothed, loss.nll) if lesson.share == 1.0 else (smoothed * lesson.share, loss.nll * lesson.share)
+        given = self.model.loss_input(source_BS, target_BT)
+        loss = smoothed_cross_entropy(given.features, self.model.projection_VD, given.expected, self.smoothing)
+        smoothed = loss.smoothed if given.penalty is None else loss.smoothed + given.penalty * loss.tokens
+        return (smoothed, loss.nll) if given.share == 1.0 else (smoothed * given.share, loss.nll * given.share)
 
 
 @dataclass(frozen=True)

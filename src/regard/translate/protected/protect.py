@@ -61,7 +61,7 @@ class Plan:
     removed: set[int] = field(default_factory=set)
     """Spans that are taken out and placed."""
     tried: dict[int, set[str]] = field(default_factory=dict)
-    """Stand-ins that each span had."""
+    """Stand-ins that were tried for each span."""
 
     def take(self, better: "Plan") -> None:
         """Take over the reading of a later attempt."""

@@ -40,10 +40,10 @@ class Slot:
 
     number: int
     text: str
-    """What the translation must contain."""
+    """Text that the translation must contain."""
     kind: Kind
     read: str
-    """What the model reads: the span itself, or its stand-in."""
+    """Text that the model reads: the span itself, or its stand-in."""
 
     @property
     def pattern(self) -> str:
@@ -65,7 +65,7 @@ class Reading:
     source: str
     text: str
     before: str = ""
-    """Marks and spaces before what it reads."""
+    """Marks and spaces before the text that the model reads."""
     after: str = ""
     slots: tuple[Slot, ...] = ()
     marks: tuple[Mark, ...] = ()
@@ -83,7 +83,7 @@ class Restored:
     lost: tuple[int, ...]
     """Numbers of the spans that the model lost or wrote more than once."""
     origins: tuple["Chunk", ...]
-    """The text in parts, by where each comes from."""
+    """The text in parts, each with its origin."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,9 @@ class Chunk:
 
     text: str
     offset: int = -1
-    """Its place in what the model wrote; -1 for a mark."""
+    """Offset in the model's output; -1 for a mark."""
     whole: bool = False
-    """Whether it stands for one word there."""
+    """True if it stands for one word there."""
 
 
 def read(
