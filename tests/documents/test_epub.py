@@ -43,6 +43,12 @@ def test_names_that_are_not_marked_as_utf_8(name: bytes) -> None:
     assert (name in made) == utf_8
 
 
+@pytest.mark.parametrize("kind", ["text/html", "text/x-oeb1-document"])
+def test_pages_of_old_books(kind: str) -> None:
+    opf = BOOK.replace("application/xhtml+xml", kind)
+    assert opf != BOOK and texts(book(**{"OPS/book.opf": opf}), "a.epub") == texts(book(), "a.epub")
+
+
 @pytest.mark.parametrize(("version", "turned"), [("2.0", 0), ("3.0", 1), ("3.2", 1)])
 def test_the_direction_of_pages_is_an_attribute_since_version_3(version: str, turned: int) -> None:
     opf = BOOK.replace('version="3.0"', f'unique-identifier="i" version="{version}"')

@@ -17,7 +17,8 @@ from regard.documents.segment import Item, Piece, divided
 from regard.errors import UserError
 
 CONTAINER = "META-INF/container.xml"
-PAGE, CONTENTS = "application/xhtml+xml", "application/x-dtbncx+xml"
+PAGES = frozenset(("application/xhtml+xml", "text/html", "text/x-oeb1-document"))  # the others are of old books
+CONTENTS = "application/x-dtbncx+xml"
 BOOK = Dialect(blocks=frozenset(("dc:title", "dc:description")))
 NAVIGATION = Dialect(blocks=frozenset(("ncx:text",)))
 _ALT = re.compile(r"""(?<=\s)(?P<before>alt\s*=\s*(["']))(?P<text>[^"'<>]*?\w[^"'<>]*?)\2""")
@@ -38,7 +39,9 @@ def read(content: bytes, name: str, languages: Languages) -> Document:
     _check(package, manifest)
     kept: Counter[str] = Counter()
     parts = [walked(package, book, BOOK, kept)]
-    parts += [_page(package, place, languages) for place, kind in manifest.items() if kind == PAGE and place in package]
+    parts += [
+        _page(package, place, languages) for place, kind in manifest.items() if kind in PAGES and place in package
+    ]
     parts += [
         walked(package, place, NAVIGATION, kept)
         for place, kind in manifest.items()
@@ -62,7 +65,7 @@ def _check(package: Package, manifest: dict[str, str]) -> None:
     member = "META-INF/encryption.xml"
     if member in package:
         for one in Source(package.read(member), f"{package.name}, {member}").elements("enc:CipherReference"):
-            if manifest.get(normpath(unquote(one.attributes.get("URI", "")))) in (PAGE, CONTENTS):
+            if manifest.get(normpath(unquote(one.attributes.get("URI", "")))) in PAGES | {CONTENTS}:
                 raise UserError(f"{package.name}: is encrypted (DRM); only a book without it can be translated")
 
 
