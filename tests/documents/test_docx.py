@@ -5,10 +5,11 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.documents.files import WORD, body, both, compressions, kept, members, texts, translated, word, zipped
+from tests.documents.files import TYPES, WORD, body, both, compressions, kept, members, texts, translated, word, zipped
 from tests.documents.translators import ALL, Translate, backwards, every, same, upper
 
 from regard.documents.segment import Translated
+from regard.documents.translate import open_document
 from regard.errors import UserError
 
 
@@ -175,6 +176,57 @@ def test_right_to_left() -> None:
     assert "bidi" not in body(translated(content, "a.docx", upper, "ko"))
     table = "<w:tbl><w:tblPr><w:tblStyle w:val='x'/><w:tblW/></w:tblPr></w:tbl>"
     assert "<w:tblStyle w:val='x'/><w:bidiVisual/><w:tblW/>" in body(translated(word(table), "a.docx", upper, "fa"))
+
+
+def test_a_direction_that_is_off_is_turned_on() -> None:
+    """Google Docs says of every run and table that it is not from the right."""
+    table = '<w:tbl><w:tblPr><w:bidiVisual w:val="0"/><w:tblW/></w:tblPr></w:tbl>'
+    words = runs(('<w:b/><w:rtl w:val="0"/>', "Words"))
+    one = f'<w:p><w:pPr><w:bidi w:val="0"/><w:jc/></w:pPr>{words}</w:p>'
+    code = f'<w:p><w:pPr><w:pStyle w:val="Code"/><w:bidi w:val="0"/></w:pPr>{runs(("", "x = y"))}</w:p>'
+    found = body(translated(word(one + table + code), "a.docx", upper, "ar"))
+    assert "<w:pPr><w:bidi/><w:jc/></w:pPr>" in found and "<w:rPr><w:b/><w:bCs/><w:rtl/></w:rPr>" in found
+    assert "<w:tblPr><w:bidiVisual/><w:tblW/>" in found
+    assert code in found
+    assert 'w:rtl w:val="0"' in body(translated(word(one), "a.docx", upper, "de"))
+
+
+def test_runs_that_differ_by_what_cannot_be_seen_are_joined() -> None:
+    """Word marks each change between Korean and Latin letters, and who changed the formatting of a run."""
+    change = '<w:rPrChange w:id="5" w:author="x"><w:rPr><w:i/></w:rPr></w:rPrChange>'
+    given = (("", "Word "), ("<w:rFonts w:hint='eastAsia'/>", "문서"), ("<w:rFonts/>", " of "), (change, "mine"))
+    (segment,) = open_document(word(paragraph(*given)), "a.docx").segments
+    assert (segment.text, segment.marks) == ("Word 문서 of mine", ())
+    font = "<w:rFonts w:eastAsia='Batang'{}/>"
+    bold = ((font.format(" w:hint='eastAsia'"), "문서"), (font.format(""), " of mine"))
+    assert open_document(word(paragraph(*bold)), "a.docx").segments[0].marks == ()
+
+
+def test_a_control_shows_its_translation_and_not_what_it_is_bound_to() -> None:
+    """Word fills a control that is bound to the title with the title again, when it opens the file."""
+    bound = "<w:sdt><w:sdtPr><w:alias w:val='Title'/><w:dataBinding w:xpath='/x' w:storeItemID='{6}'/></w:sdtPr>"
+    content = word(f"{bound}<w:sdtContent>{paragraph(('', 'The title'))}</w:sdtContent></w:sdt>")
+    assert body(translated(content, "a.docx")) == body(content)
+    for target in ("de", "he"):
+        found = body(translated(content, "a.docx", upper, target))
+        assert "<w:sdtPr><w:alias w:val='Title'/></w:sdtPr>" in found and "THE TITLE" in found
+
+
+def test_a_watermark_is_text() -> None:
+    space = 'xmlns:v="urn:schemas-microsoft-com:vml"'
+    shape = (
+        f'<w:pict><v:shape {space} alt="A seal"><v:textpath style="x" string="Draft &amp; more"/></v:shape></w:pict>'
+    )
+    content = word(f"<w:p><w:r>{shape}</w:r></w:p>")
+    assert texts(content, "a.docx") == ["A seal", "Draft & more"]
+    assert 'string="DRAFT &amp; MORE"' in body(translated(content, "a.docx", upper))
+
+
+def test_a_part_may_have_the_type_of_its_ending() -> None:
+    given = members(word(paragraph(("", "Some words"))))
+    kind = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
+    given["[Content_Types].xml"] = TYPES.format(f'<Default Extension="XML" ContentType="{kind}"/>').encode()
+    assert texts(zipped(given), "a.docx") == ["Some words"]
 
 
 def test_formatting_of_scripts_from_the_right_has_names_of_its_own() -> None:

@@ -12,7 +12,7 @@ from regard.errors import UserError
 
 def test_what_is_translated() -> None:
     assert texts(book(), "a.epub") == [
-        "The garden", "Chapter one", "Hello brave new world, 안녕.", "More words", "a & picture", "Chapter one",
+        "The garden", "Chapter one", "a & picture", "Hello brave new world, 안녕.", "More words", "Chapter one",
     ]  # fmt: skip
     assert members(translated(book(), "a.epub")) == members(book())
     assert compressions(translated(book(), "a.epub", upper)) == compressions(book())
@@ -41,6 +41,20 @@ def test_names_that_are_not_marked_as_utf_8(name: bytes) -> None:
     made = translated(content, "a.epub", upper)
     assert b"BRAVE" in members(made)[f"OPS/text/{read}"]
     assert (name in made) == utf_8
+
+
+def test_what_only_looks_like_an_alternative_text_is_text_or_code() -> None:
+    code = '<pre>&lt;img src="a" alt="A red fox"&gt;</pre>'
+    page = f'<html><body><p>Set alt="Some picture" here.</p>{code}</body></html>'
+    assert texts(book(page), "a.epub")[1:-1] == ['Set alt="Some picture" here.']
+    found = members(translated(book(page), "a.epub", upper))["OPS/text/one two.xhtml"].decode()
+    assert found == f'<html><body><p>SET ALT="SOME PICTURE" HERE.</p>{code}</body></html>'
+
+
+@pytest.mark.parametrize("kind", ["text/html", "text/x-oeb1-document"])
+def test_pages_of_old_books(kind: str) -> None:
+    opf = BOOK.replace("application/xhtml+xml", kind)
+    assert opf != BOOK and texts(book(**{"OPS/book.opf": opf}), "a.epub") == texts(book(), "a.epub")
 
 
 @pytest.mark.parametrize(("version", "turned"), [("2.0", 0), ("3.0", 1), ("3.2", 1)])
@@ -72,7 +86,7 @@ def test_cdata_and_reading_aids_stay() -> None:
     page = PAGE.replace(
         "<p><code/>", "<p><![CDATA[a > b, some <words> & more]]></p><p><ruby>漢字<rt>かんじ</rt></ruby> is "
     )
-    assert texts(book(page), "a.epub")[3] == "漢字 is More words"
+    assert texts(book(page), "a.epub")[4] == "漢字 is More words"
     found = members(translated(book(page), "a.epub", upper))["OPS/text/one two.xhtml"].decode()
     assert "<p><![CDATA[a > b, some <words> & more]]></p><p><ruby>漢字<rt>かんじ</rt></ruby> IS MORE WORDS" in found
 

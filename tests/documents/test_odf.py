@@ -125,6 +125,22 @@ def test_cells() -> None:
     assert open_body(translated(content, "a.ods", upper)).count("Red apples") == 1
 
 
+def test_comments_on_any_cell_and_texts_that_a_cell_names() -> None:
+    """A program shows office:string-value where there is one, and not the paragraph."""
+    note = "<office:annotation><text:p>A remark</text:p></office:annotation>"
+    shown = "<text:p>March</text:p>"
+    content = open_text(
+        f"<table:table-cell office:value-type='float' office:value='3'>{note}{shown}</table:table-cell>"
+        f"<table:table-cell table:formula='of:=A1'>{shown}{note}</table:table-cell>"
+        "<table:table-cell office:value-type='string' office:string-value='Red &amp; green'><text:p>Red &amp; green"
+        "</text:p></table:table-cell>"
+    )
+    assert texts(content, "a.ods") == ["A remark", "A remark", "Red & green", "Red & green"]
+    assert members(translated(content, "a.ods")) == members(content)
+    found = open_body(translated(content, "a.ods", upper))
+    assert found.count("A REMARK") == 2 and found.count(shown) == 2 and found.count("RED &amp; GREEN") == 2
+
+
 def test_headers_of_pages_charts_and_styles() -> None:
     styles = (
         f"<office:document-styles {ODF}><style:default-style style:family='paragraph'><style:paragraph-properties "

@@ -10,6 +10,7 @@ from tests.documents.samples.pptx import DRAWING, SLIDES, slide
 from tests.documents.translators import ALL, Translate, every, upper
 
 from regard.documents.segment import Translated
+from regard.documents.translate import open_document
 
 
 def inside(content: bytes) -> str:
@@ -72,13 +73,19 @@ def test_a_run_has_one_text_and_fields_breaks_and_ends_stay() -> None:
     assert '<a:pPr lvl="1" rtl="1"/>' in turned and 'lang="ar"' in turned
 
 
+def test_runs_without_properties_look_like_those_with_none() -> None:
+    runs = '<a:r><a:rPr lang="en-US" dirty="0"/><a:t>One </a:t></a:r><a:r><a:t>and </a:t></a:r>'
+    (segment,) = open_document(slide(f"<a:p>{runs}<a:r><a:rPr></a:rPr><a:t>all</a:t></a:r></a:p>"), "a.pptx").segments
+    assert (segment.text, segment.marks) == ("One and all", ())
+
+
 def test_comments_of_both_kinds(made_pptx: bytes) -> None:
     """Those of PowerPoint before 2021, and those since, which are paragraphs in a namespace of their own."""
     given = members(made_pptx)
     kind = "application/vnd.{}.comments+xml"
     parts = {
         "ppt/comments/comment1.xml": f'<p:cmLst xmlns:p="{SLIDES}"><p:cm>'
-        "<p:text>An old remark</p:text></p:cm></p:cmLst>",
+        "<p:text>An old remark\nof two lines</p:text></p:cm></p:cmLst>",
         "ppt/comments/modern1.xml": f'<c:cmLst xmlns:c="http://schemas.microsoft.com/office/powerpoint/2018/8/main" '
         f"{DRAWING}><c:cm><c:txBody><a:p><a:r><a:t>A new remark</a:t></a:r></a:p></c:txBody></c:cm></c:cmLst>",
     }
@@ -89,7 +96,7 @@ def test_comments_of_both_kinds(made_pptx: bytes) -> None:
     )
     changed = given["[Content_Types].xml"].decode().replace("</Types>", f"{types}</Types>")
     content = zipped({**given, "[Content_Types].xml": changed, **parts})
-    assert texts(content, "a.pptx")[-2:] == ["An old remark", "A new remark"]
+    assert texts(content, "a.pptx")[-3:] == ["An old remark", "of two lines", "A new remark"]
     found = members(translated(content, "a.pptx", upper))
     assert b"<a:t>A NEW REMARK</a:t>" in found["ppt/comments/modern1.xml"]
 

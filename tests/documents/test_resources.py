@@ -157,6 +157,21 @@ def test_messages_in_cdata(name: str) -> None:
     assert texts(mixed, name) == [] and sum(kept(mixed, name).values()) == 1
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_strings_in_utf_16(encoding: str) -> None:
+    """With a byte order mark, and without one."""
+    content = STRINGS.encode(encoding)
+    assert texts(content, "a.strings") == texts(STRINGS.encode(), "a.strings")
+    made = translated(content, "a.strings", upper)
+    assert made.decode(encoding) == translated(STRINGS.encode(), "a.strings", upper).decode()
+
+
+def test_symbols_stay() -> None:
+    """Ruby's, as in the order of the parts of a date."""
+    content = b"order:\n- :year\n- :month_name\ntext: ': a word'\n"
+    assert texts(content, "a.yml") == [": a word"]
+
+
 @every
 @pytest.mark.parametrize("name", ["strings.xml", "a.resx"])
 def test_xml_stays_xml(name: str, translate: Translate) -> None:

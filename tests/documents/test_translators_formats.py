@@ -52,6 +52,26 @@ def test_a_target_keeps_space_as_its_source_does(version: str) -> None:
     assert re.search(r"""<target[^>]* xml:space="preserve">Two  words</target>""", found.decode())
 
 
+def unit(source: str) -> bytes:
+    space = "urn:oasis:names:tc:xliff:document:1.2"
+    inside = f'<trans-unit id="1"><source>{source}</source></trans-unit>'
+    return f'<xliff version="1.2" xmlns="{space}"><file>{inside}</file></xliff>'.encode()
+
+
+def test_placeholders_stay() -> None:
+    """Those that are no codes, as programs export their messages; and what is marked as protected."""
+    said = 'Hi %@, {{n}} of {0} &lt;b&gt;<g id="1">%1$d new</g>&lt;/b&gt; &amp;amp; <mrk mtype="protected">Old</mrk>'
+    found = translated(unit(said), "a.xlf", upper).decode()
+    target = 'HI %@, {{n}} OF {0} &lt;b&gt;<g id="1">%1$d NEW</g>&lt;/b&gt; &amp;amp; <mrk mtype="protected">Old</mrk>'
+    assert f"{target}</target>" in found
+
+
+def test_messages_with_plural_forms_stay() -> None:
+    said = "{VAR_PLURAL, plural, =0 {just now} other {some minutes ago}}"
+    assert texts(unit(said), "a.xlf") == []
+    assert kept(unit(said), "a.xlf") == {"message with plural or select forms": 1}
+
+
 def test_memory() -> None:
     assert texts(MEMORY.encode(), "a.tmx", "de", "en") == ["Hello brave world"]
     found = translated(MEMORY.encode(), "a.tmx", upper, "de", "en").decode()

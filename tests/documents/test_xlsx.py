@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.documents.files import compressions, kept, members, texts, translated
-from tests.documents.samples.xlsx import STRINGS, book, cells, row, shared, strings
+from tests.documents.files import compressions, kept, members, texts, translated, zipped
+from tests.documents.samples.xlsx import KIND, SPACE, STRINGS, book, cells, row, shared, strings
 from tests.documents.translators import ALL, Translate, every, upper
 
 
@@ -39,6 +39,51 @@ def test_a_text_that_is_a_cell_s_value() -> None:
     assert members(translated(content, "a.xlsx")) == members(content)
     found = members(translated(content, "a.xlsx", upper))["xl/worksheets/sheet1.xml"].decode()
     assert '<c r="A1" t="str"><v>RED &amp; GREEN</v></c><c r="B1" t="str"><f>A1</f><v>Red</v></c>' in found
+
+
+def test_the_lines_of_a_cell_are_texts_of_their_own() -> None:
+    """In shared strings, with formatting or without, in the cell, as its value, and in a comment."""
+    rich = "<si><r><t>Red_x000D_\n</t></r><r><rPr><b/></rPr><t>green\nblue</t></r><r><t> words</t></r></si>"
+    inside = '<c r="A2" t="inlineStr"><is><t>in\nit</t></is></c><c r="B2" t="str"><v>a&amp;b&#10;\ncd</v></c>'
+    content = book(f"<si><t>Line one\n \n  &lt;two&gt;&#xD;\n</t></si>{rich}", row(2, inside))
+    assert texts(content, "a.xlsx") == ["Line one", "<two>", "Red", "green", "blue words", "in", "it", "a&b", "cd"]
+    assert members(translated(content, "a.xlsx")) == members(content)
+    made = translated(content, "a.xlsx", upper)
+    assert strings(made) == ["LINE ONE\n \n  <TWO>\r\n", "RED_x000D_\nGREEN\nBLUE WORDS"]
+    found = members(made)
+    assert b">GREEN\nBLUE</t></r><r><t" in found["xl/sharedStrings.xml"]
+    assert b"<is><t>IN\nIT</t></is>" in found["xl/worksheets/sheet1.xml"]
+    assert b"<v>A&amp;B&#10;\nCD</v>" in found["xl/worksheets/sheet1.xml"]
+
+
+def test_a_table_s_header_that_is_a_cell_s_value_stays() -> None:
+    """Its text must equal the name of the column, wherever it is written, or Excel calls the file damaged."""
+    cells = (
+        '<c r="A1" t="str"><v>Some name</v></c><c r="B1" t="inlineStr"><is><t>Name</t></is></c>'
+        '<c r="C1" t="str"><v>More</v></c>'
+    )
+    content = book("", row(1, cells), header=True)
+    assert texts(content, "a.xlsx") == ["More"]
+    assert kept(content, "a.xlsx") == {"table header": 2}
+
+
+def test_the_names_of_a_pivot_table_s_fields_stay() -> None:
+    """Excel drops a field whose name is no longer in the first row of its source."""
+    given = members(book(STRINGS, row(1, shared("A1", 0), shared("B1", 1)) + row(2, shared("A2", 3))))
+    part = "xl/pivotCache/pivotCacheDefinition1.xml"
+    types = given["[Content_Types].xml"].decode()
+    override = f'<Override PartName="/{part}" ContentType="{KIND}pivotCacheDefinition+xml"/></Types>'
+    source = '<cacheSource type="worksheet"><worksheetSource ref="A1:A9" sheet="{}"/></cacheSource>'
+    for sheet, stays in (("A b", 1), ("C", 0)):
+        cache = f'<pivotCacheDefinition xmlns="{SPACE}">{source.format(sheet)}</pivotCacheDefinition>'
+        content = {**given, "[Content_Types].xml": types.replace("</Types>", override), part: cache}
+        assert kept(zipped(content), "a.xlsx").get("table header", 0) == stays
+
+
+def test_all_cells_that_a_formula_fills_stay() -> None:
+    first = '<c r="A1" t="str"><f t="array" ref="A1:A2">X1:X2</f><v>Red</v></c><c r="B1" t="str"><v>Green</v></c>'
+    content = book("", row(1, first) + row(2, '<c r="A2" t="str"><v>Blue</v></c><c r="B2" t="str"><v>Grey</v></c>'))
+    assert texts(content, "a.xlsx") == ["Green", "Grey"]
 
 
 def test_side_by_side() -> None:

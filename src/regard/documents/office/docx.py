@@ -38,16 +38,22 @@ WORDS = Dialect(
     dividers=frozenset(("w:br", "w:cr", "w:tab", "w:ptab")),
     noise=frozenset(("w:proofErr", "w:lastRenderedPageBreak")),
     characters={"w:noBreakHyphen": "\u2011", "w:softHyphen": "\u00ad"},
-    attributes={"wp:docPr": ("descr", "title"), "v:shape": ("alt",)},
+    attributes={"wp:docPr": ("descr", "title"), "v:shape": ("alt",), "v:textpath": ("string",)},
 )
-_NOISE = re.compile(r"""<w:(?:lang|noProof|webHidden)\b[^>]*/>|\sw:rsid\w*=(?:"[^"]*"|'[^']*')""")
-_NOTHING = re.compile(r"<w:rPr>\s*</w:rPr>|<w:rPr/>")
+_NOISE = re.compile(
+    r"<w:(?:lang|noProof|webHidden)\b[^>]*/>|<w:rPrChange\b.*?</w:rPrChange>"
+    r"""|\sw:(?:rsid\w*|hint)=(?:"[^"]*"|'[^']*')""",  # a font's hint is at every change of script in Korean
+    re.DOTALL,
+)
+_NOTHING = re.compile(r"<w:rFonts\s*/>|<w:rPr>\s*</w:rPr>|<w:rPr/>")
 _AFTER_BIDI = re.compile(  # the properties of a paragraph that follow its direction in the schema
     r"<w:(?:adjustRightInd|snapToGrid|spacing|ind|contextualSpacing|mirrorIndents|suppressOverlap|jc|textDirection"
     r"|textAlignment|textboxTightWrap|outlineLvl|divId|cnfStyle|rPr|sectPr|pPrChange)\b|</w:pPr>"
 )
 _AFTER_RTL = re.compile(r"<w:(?:cs|em|lang|eastAsianLayout|specVanish|oMath|rPrChange)\b|</w:rPr>")
 _WESTERN = re.compile(r"<w:(b|i|sz)(\s[^>]*)?/>(?!\s*<w:\1Cs\b)")  # formatting that Arabic and Hebrew have apart
+_OFF = re.compile(r"""<w:(bidi|rtl|bidiVisual)\s+w:val=["'](?:0|false|off)["']\s*/>""")  # as Google Docs writes
+_BOUND = re.compile(r"<(?:w|w15):dataBinding\b[^>]*/>")
 _TABLE = re.compile(r"(<w:tblPr>(?:\s*<w:(?:tblStyle|tblpPr|tblOverlap)\b[^>]*/>)*+)(?!\s*<w:bidiVisual)")
 _DEFAULT = re.compile(r"(<w:rPrDefault>\s*<w:rPr>)(.*?)(</w:rPr>\s*</w:rPrDefault>)", re.DOTALL)
 _FONTS = re.compile(r"<w:rFonts\b[^>]*/>")
@@ -69,9 +75,9 @@ def read(content: bytes, name: str, languages: Languages) -> Document:
     shapes = drawing(languages.target)
     parts += [walked(package, part, shapes, kept) for part, kind in kinds.items() if kind in DRAWN]
     changes = theme_changes(package, kinds, languages.target)
-    if right_to_left(languages.target):
-        changes |= {part: _tables_from_the_right for part, kind in kinds.items() if kind in WRITTEN}
     if languages.target is not None:
+        own = _tables_from_the_right if right_to_left(languages.target) else _unbound
+        changes |= {part: own for part, kind in kinds.items() if kind in WRITTEN}
         changes |= {part: _styled(languages.target) for part, kind in kinds.items() if kind == "styles"}
     return assembled(package, parts, changes, kept)
 
@@ -83,10 +89,16 @@ def _words(target: str | None) -> Dialect:
         hidden=_hidden,
         code=_code,
         inline=_inline,
-        key=lambda opening: _NOTHING.sub("", _NOISE.sub("", opening)),
+        key=_look,
         paragraph=_from_the_right if turned else str,
         run=_run_from_the_right if turned else str,
     )
+
+
+def _look(opening: str) -> str:
+    """Return the part of a run's opening that is equal for runs that look alike."""
+    bare = _NOTHING.sub("", _NOISE.sub("", opening))
+    return re.sub(r"<w:rPr>\s*</w:rPr>", "", bare)
 
 
 def _on(properties: Element | None, name: str) -> bool:
@@ -119,6 +131,7 @@ def _inline(element: Element) -> bool:
 
 def _from_the_right(start: str) -> str:
     """Return a paragraph's start with the direction from right to left."""
+    start = _OFF.sub("", start)
     if "<w:bidi" in start:
         return start
     if "<w:pPr>" not in start:
@@ -129,7 +142,7 @@ def _from_the_right(start: str) -> str:
 
 def _run_from_the_right(opening: str) -> str:
     """Return a run's start with the direction from right to left, and its formatting for such scripts."""
-    opening = _complex(opening)
+    opening = _OFF.sub("", _complex(opening))
     if "<w:rtl" in opening:
         return opening
     if "<w:rPr>" not in opening:
@@ -144,7 +157,14 @@ def _complex(text: str) -> str:
 
 
 def _tables_from_the_right(text: str) -> str:
-    return _TABLE.sub(r"\1<w:bidiVisual/>", text)
+    return _TABLE.sub(
+        r"\1<w:bidiVisual/>", _OFF.sub(lambda one: "" if one[1] == "bidiVisual" else one[0], _unbound(text))
+    )
+
+
+def _unbound(text: str) -> str:
+    """Return a part whose content controls show their text, and not what they are bound to, such as the title."""
+    return _BOUND.sub("", text)
 
 
 def _styled(target: str) -> Change:

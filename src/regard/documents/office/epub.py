@@ -2,25 +2,23 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from posixpath import dirname, join, normpath
 from urllib.parse import unquote
 
 from regard.documents import html
 from regard.documents.document import Document, Languages, Part
 from regard.documents.language import right_to_left
-from regard.documents.markup import Source, escape_attribute
+from regard.documents.markup import Source
 from regard.documents.office.ooxml import Change, assembled, walked
 from regard.documents.office.walk import Dialect
 from regard.documents.package import Package
-from regard.documents.segment import Item, Piece, divided
 from regard.errors import UserError
 
 CONTAINER = "META-INF/container.xml"
-PAGE, CONTENTS = "application/xhtml+xml", "application/x-dtbncx+xml"
+PAGES = frozenset(("application/xhtml+xml", "text/html", "text/x-oeb1-document"))  # the others are of old books
+CONTENTS = "application/x-dtbncx+xml"
 BOOK = Dialect(blocks=frozenset(("dc:title", "dc:description")))
 NAVIGATION = Dialect(blocks=frozenset(("ncx:text",)))
-_ALT = re.compile(r"""(?<=\s)(?P<before>alt\s*=\s*(["']))(?P<text>[^"'<>]*?\w[^"'<>]*?)\2""")
 _LANGUAGE = re.compile(r"(<dc:language\b[^>]*>)[^<]*(</dc:language>)")
 _SPINE = re.compile(r"(<(?:\w+:)?spine\b)((?:\s[^>]*?)?)(/?>)")
 _BEFORE_3 = re.compile(r"""<(?:\w+:)?package\b[^>]*\sversion\s*=\s*["'][12]\.""")  # they have no page direction
@@ -38,7 +36,9 @@ def read(content: bytes, name: str, languages: Languages) -> Document:
     _check(package, manifest)
     kept: Counter[str] = Counter()
     parts = [walked(package, book, BOOK, kept)]
-    parts += [_page(package, place, languages) for place, kind in manifest.items() if kind == PAGE and place in package]
+    parts += [
+        _page(package, place, languages) for place, kind in manifest.items() if kind in PAGES and place in package
+    ]
     parts += [
         walked(package, place, NAVIGATION, kept)
         for place, kind in manifest.items()
@@ -62,7 +62,7 @@ def _check(package: Package, manifest: dict[str, str]) -> None:
     member = "META-INF/encryption.xml"
     if member in package:
         for one in Source(package.read(member), f"{package.name}, {member}").elements("enc:CipherReference"):
-            if manifest.get(normpath(unquote(one.attributes.get("URI", "")))) in (PAGE, CONTENTS):
+            if manifest.get(normpath(unquote(one.attributes.get("URI", "")))) in PAGES | {CONTENTS}:
                 raise UserError(f"{package.name}: is encrypted (DRM); only a book without it can be translated")
 
 
@@ -70,15 +70,7 @@ def _page(package: Package, place: str, languages: Languages) -> tuple[Source, P
     source = Source(package.read(place), f"{package.name}, {place}")
     if b"\0" in source.content:
         raise UserError(f"{source.where}: is no text; get the file again")
-    nested: list[Sequence[Piece]] = []
-
-    def alternative(found: re.Match[str]) -> str:
-        text = found["text"]
-        nested.append(list(divided([Item(text, "text", html.unescape(text))], escape_attribute)))
-        return f"{found['before']}\0{len(nested) - 1}\0{found[2]}"
-
-    text = _ALT.sub(alternative, source.content.decode())
-    return source, Part(place, html.pieces(text, languages.target, xml=True), nested)
+    return source, Part(place, html.pieces(source.content.decode(), languages.target, xml=True))
 
 
 def _described(target: str) -> Change:

@@ -36,15 +36,24 @@ _WESTERN = re.compile(r"""\sfo:(font-weight|font-style|font-size)=("[^"]*"|'[^']
 _DEFAULT = re.compile(r"<style:default-style\b.*?</style:default-style>", re.DOTALL)
 
 
+_BESIDE = frozenset(("office:annotation", "draw:frame", "draw:custom-shape"))  # what a cell has besides its value
+
+
 def _cell(walk: Walk, element: Element) -> Iterator[Piece]:
-    """Yield a cell; the result of a formula or a number stays."""
-    if "table:formula" in element.attributes:
+    """Yield a cell; the result of a formula or a number stays, but not the comment on it."""
+    formula = "table:formula" in element.attributes
+    if formula:
         walk.kept["formula"] += 1
-        yield walk.raw(element)
-    elif element.attributes.get("office:value-type") in VALUES:
-        yield walk.raw(element)
-    else:
+    if not formula and element.attributes.get("office:value-type") not in VALUES:
         yield from walk.content(element)
+        return
+    at = element.start
+    for child in element.elements():
+        if child.name in _BESIDE:
+            yield walk.source.raw(at, child.start)
+            yield from walk.pieces(child)
+            at = child.end
+    yield walk.source.raw(at, element.end)
 
 
 def _section(walk: Walk, element: Element) -> Iterator[Piece]:
@@ -70,6 +79,7 @@ TEXTS = Dialect(
     dividers=frozenset(("text:tab", "text:line-break")),
     noise=frozenset(("text:soft-page-break",)),
     characters={"text:s": " "},
+    attributes={"table:table-cell": ("office:string-value",)},  # which is shown instead of the paragraph
     special={"table:table-cell": _cell, "table:covered-table-cell": _cell, "text:section": _section},
     inline=_inline,
 )

@@ -17,6 +17,7 @@ _NOISE = re.compile(r"""\s(?:lang|altLang|dirty|err|noProof|smtClean|bmk)=(?:"[^
 _PARAGRAPH = re.compile(r"<(?:\w+:)?p\b[^>]*>\s*(?:<(\w+:)?pPr\b([^>]*?)(/?)>)?", re.DOTALL)
 _LEFT = re.compile(r"""(\salgn=)(?:"l"|'l')""")
 _DIRECTION = re.compile(r"""\srtl=(?:"[^"]*"|'[^']*')""")
+_NO_PROPERTIES = re.compile(r"<(\w+:)?rPr\s*(?:/>|>\s*</(?:\w+:)?rPr>)")
 _TABLE = re.compile(r"(<a:tblPr\b)([^>]*?)(/?>)")
 _LEVEL = re.compile(r"<(?:\w+:)?(?:lvl\dpPr|defPPr)\b[^>]*?(?=\s*/?>)")
 _MASTER_STYLES = re.compile(r"<p:(txStyles|notesStyle|defaultTextStyle)\b.*?</p:\1>", re.DOTALL)
@@ -37,14 +38,19 @@ def checked(package: Package) -> Package:
 
 def types(package: Package) -> dict[str, str]:
     """Return the type of each part by name, as the last words of its content type."""
-    found = {}
+    found: dict[str, str] = {}
+    defaults: dict[str, str] = {}
     source = Source(package.read(TYPES), f"{package.name}, {TYPES}")
     root = source.elements()[0]
     for element in root.elements():
         name, kind = element.attributes.get("PartName", ""), element.attributes.get("ContentType", "")
+        kind = kind.removesuffix("+xml").rpartition(".")[2] if "." in kind else kind
         if name.startswith("/") and name[1:] in package:
-            found[name[1:]] = kind.removesuffix("+xml").rpartition(".")[2] if "." in kind else kind
-    return found
+            found[name[1:]] = kind
+        elif "Extension" in element.attributes:
+            defaults[element.attributes["Extension"].lower()] = kind
+    rest = {name: defaults.get(name.rpartition(".")[2].lower(), "") for name in package.names if name not in found}
+    return found | {name: kind for name, kind in rest.items() if kind in ("main", "worksheet", "slide")}
 
 
 def related(package: Package, part: str) -> dict[str, tuple[str, str]]:
@@ -100,7 +106,7 @@ def drawing(target: str | None, *, styled: bool = False) -> Dialect:
         words={"a:fld": "field", "m:oMath": "formula", "m:oMathPara": "formula"},
         dividers=frozenset(("a:br",)),
         attributes={"p:cNvPr": ("descr", "title"), "xdr:cNvPr": ("descr", "title"), "wp:docPr": ("descr", "title")},
-        key=lambda opening: _NOISE.sub("", opening),
+        key=lambda opening: _NO_PROPERTIES.sub("", _NOISE.sub("", opening)),
         fixed=_links,
         paragraph=(lambda start: _turned(start, "" if styled else ' algn="r"')) if right_to_left(target) else str,
         run=_in_language(target),

@@ -20,7 +20,7 @@ from regard.documents.package import Package
 
 DRAWN = frozenset(("slide", "notesSlide", "chart", "diagramData", "diagramDrawing"))
 MASTERS = frozenset(("main", "slideMaster", "slideLayout", "notesMaster", "slide", "notesSlide"))
-COMMENTS = Dialect(blocks=frozenset(("p:text",)))
+COMMENTS = Dialect(blocks=frozenset(("p:text",)), lines=True)
 
 
 def read(content: bytes, name: str, languages: Languages) -> Document:

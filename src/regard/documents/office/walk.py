@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import unescape
 from typing import Literal
 
 from regard.documents.document import Part
@@ -11,6 +12,7 @@ from regard.documents.markup import Element, Node, Other, Source, Text, escape_a
 from regard.documents.office.runs import Atom, Run, pieces_of
 from regard.documents.segment import Item, Piece, Segment, divided
 
+LINE_BREAK = re.compile(r"((?:_x000[dD]_|&#(?:10|13|x0*[aAdD]);|[\r\n])+)")  # as the file has it
 _TAG_NAME = re.compile(r"<([^\s/>]+)")
 _ATTRIBUTE = re.compile(r"""([^\s=/>"']+)\s*=\s*(["'])(.*?)\2""", re.DOTALL)
 
@@ -39,6 +41,8 @@ class Dialect:
     dividers: frozenset[str] = frozenset()
     noise: frozenset[str] = frozenset()
     """Traces of editing, which a new run can omit."""
+    lines: bool = False
+    """True if a line break in a text is shown as one, as in the cells of workbooks."""
     characters: Mapping[str, str] = field(default_factory=dict)
     """Elements that represent characters."""
     attributes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -158,9 +162,10 @@ class Walk:
 
     def _atoms(self, nodes: Sequence[Node], run: Run | None) -> Iterator[Atom]:
         for node in nodes:
-            if isinstance(node, Text):
-                bare = not self.dialect.texts
-                yield Atom(self.raw(node), "text" if bare else "syntax", run, run, node.text if bare else "")
+            if isinstance(node, Text) and self.dialect.texts:
+                yield Atom(self.raw(node), "syntax", run, run)
+            elif isinstance(node, Text):
+                yield from self._lines(node, run)
             elif isinstance(node, Other):
                 yield Atom(self.raw(node), "point", run, run)
             else:
@@ -170,6 +175,8 @@ class Walk:
         dialect, name = self.dialect, element.name
         if name in dialect.runs:
             yield from self._run(element, run)
+        elif name in dialect.texts and dialect.lines:
+            yield from self._text_in_lines(element, run)
         elif name in dialect.texts:
             tag = self._tag(element)
             yield Atom(self.raw(element), "text", run, run, element.text, tag)
@@ -185,6 +192,35 @@ class Walk:
             yield Atom(self.raw(element), "syntax", run, run)
         else:
             yield self._mark(element, run)
+
+    def _text_in_lines(self, element: Element, outer: Run | None) -> Iterator[Atom]:
+        """Yield an element with characters as a run, so that its lines are texts of their own."""
+        opening, closing = self.source.raw(element.start, element.inner), self.source.raw(element.outer, element.end)
+        run = Run("t", opening, closing)
+        if outer is not None:  # it may get a space at an end, when other words are formatted
+            spaced = opening if "xml:space" in opening else f'{opening[:-1]} xml:space="preserve">'
+            run = Run(outer.key, outer.opening + spaced, closing + outer.closing, outer.optional)
+        yield Atom(opening, "syntax", outer, run)
+        for child in element.children:
+            if isinstance(child, Text):
+                yield from self._lines(child, run)
+            else:
+                yield Atom(self.raw(child), "point", run, run)
+        yield Atom(closing, "syntax", run, outer)
+
+    def _lines(self, node: Text, run: Run | None) -> Iterator[Atom]:
+        """Yield characters as texts, and their line breaks as dividers if they are shown."""
+        raw = self.raw(node)
+        parts = LINE_BREAK.split(raw) if self.dialect.lines else [raw]
+        spelt = [unescape(part) for part in parts]
+        if len(parts) == 1 or "".join("".join(spelt).split()) != "".join(node.text.split()):  # as in a CDATA section
+            yield Atom(raw, "text", run, run, node.text)
+            return
+        for number, (part, text) in enumerate(zip(parts, spelt, strict=True)):
+            if number % 2:
+                yield Atom(part, "divider", run, run)
+            elif part:
+                yield Atom(part, "text", run, run, text)
 
     def _mark(self, element: Element, run: Run | None) -> Atom:
         dialect, name = self.dialect, element.name

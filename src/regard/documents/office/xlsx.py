@@ -5,16 +5,16 @@ to.
 """
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from html import unescape
 
 from regard.documents.document import Document, Languages, Part
 from regard.documents.language import right_to_left
-from regard.documents.markup import Element, Source, escape
+from regard.documents.markup import Element, Source, Text, escape
 from regard.documents.office.ooxml import assembled, checked, drawing, related, theme_changes, types, walked
-from regard.documents.office.walk import Dialect, Walk
+from regard.documents.office.walk import LINE_BREAK, Dialect, Walk
 from regard.documents.package import Package
 from regard.documents.segment import Item, Piece, divided
 
@@ -23,8 +23,9 @@ CELLS = Dialect(
     runs=frozenset(("s:r",)),
     texts=frozenset(("s:t",)),
     properties=frozenset(("s:rPr",)),
+    lines=True,
 )
-COMMENTS = Dialect(blocks=frozenset(("tc:text",)))
+COMMENTS = Dialect(blocks=frozenset(("tc:text",)), lines=True)
 _LINES = frozenset(f"s:{which}{what}" for which in ("odd", "even", "first") for what in ("Header", "Footer"))
 _CODE = re.compile(
     r"""&(?:(?P<part>[LCR])|(?P<word>[PNDTFAZG])|"[^"]*"|K[0-9A-Fa-f]{6}|K\d\d[+-]\d{3}|\d+|[BIUSXYEOH&])"""
@@ -78,22 +79,33 @@ def cell_parts(
 
 def _cell(sheet: Sheet) -> Callable[[Walk, Element], Iterator[Piece]]:
     """Return a function for cells with inline strings. Results of formulas stay, and so do the headers of tables."""
+    arrays: deque[tuple[tuple[int, int], tuple[int, int]]] = deque(maxlen=100)  # the cells that a formula fills
 
     def pieces(walk: Walk, element: Element) -> Iterator[Piece]:
-        if element.first("s:f") is not None:
+        formula = element.first("s:f")
+        if formula is not None:
+            first, last = corners(formula.attributes.get("ref", ""))
+            if formula.attributes.get("t") == "array" and first and last and first != last:
+                arrays.append((first, last))
             walk.kept["formula"] += 1
             yield walk.raw(element)
-        elif element.attributes.get("t") == "str":
-            yield from _value(walk, element)
-        elif element.first("s:is") is None:
+        elif element.attributes.get("t") != "str" and element.first("s:is") is None:
             yield walk.raw(element)
         elif cell(element.attributes.get("r", "")) in sheet.headers:
             walk.kept["table header"] += 1
             yield walk.raw(element)
-        else:
+        elif element.attributes.get("t") != "str":
             yield from walk.content(element)
+        elif any(_between(cell(element.attributes.get("r", "")), *array) for array in arrays):
+            yield walk.raw(element)
+        else:
+            yield from _value(walk, element)
 
     return pieces
+
+
+def _between(place: tuple[int, int] | None, first: tuple[int, int], last: tuple[int, int]) -> bool:
+    return place is not None and first[0] <= place[0] <= last[0] and first[1] <= place[1] <= last[1]
 
 
 def _value(walk: Walk, element: Element) -> Iterator[Piece]:
@@ -103,7 +115,13 @@ def _value(walk: Walk, element: Element) -> Iterator[Piece]:
         yield walk.raw(element)
         return
     yield walk.source.raw(element.start, value.inner)
-    yield from divided([Item(walk.source.raw(value.inner, value.outer), "text", value.text)], escape)
+    raw = walk.source.raw(value.inner, value.outer)
+    parts = LINE_BREAK.split(raw) if all(isinstance(child, Text) for child in value.children) else [raw]
+    if len(parts) == 1 or "<" in raw:
+        yield from divided([Item(raw, "text", value.text)], escape)
+    else:
+        for number, part in enumerate(parts):
+            yield from [part] if number % 2 else divided([Item(part, "text", unescape(part))], escape)
     yield walk.source.raw(value.outer, element.end)
 
 
@@ -119,13 +137,20 @@ def sheets(package: Package, kinds: dict[str, str]) -> list[Sheet]:
     book = next(
         (part for part, kind in kinds.items() if kind in ("main", "sheet") and part.endswith("workbook.xml")), ""
     )
+    names: dict[str, str] = {}
     hidden = set()
     if book:
         places = related(package, book)
         for one in Source(package.read(book), f"{package.name}, {book}").elements("s:sheet"):
-            if one.attributes.get("state", "visible") != "visible" and one.attributes.get("r:id") in places:
-                hidden.add(places[one.attributes["r:id"]][1])
-    return [Sheet(part, part in hidden, _headers(package, part)) for part, kind in kinds.items() if kind == "worksheet"]
+            if (place := places.get(one.attributes.get("r:id", ""))) is not None:
+                names[place[1]] = one.attributes.get("name", "")
+                if one.attributes.get("state", "visible") != "visible":
+                    hidden.add(place[1])
+    found = [part for part, kind in kinds.items() if kind == "worksheet"]
+    pivoted = _pivoted(package, kinds)
+    return [
+        Sheet(part, part in hidden, _headers(package, part) | pivoted.get(names.get(part), set())) for part in found
+    ]
 
 
 def cell(reference: str) -> tuple[int, int] | None:
@@ -155,11 +180,29 @@ def _headers(package: Package, part: str) -> set[tuple[int, int]]:
         if kind != "table" or place not in package:
             continue
         for table in Source(package.read(place), f"{package.name}, {place}").elements("s:table"):
-            begin, _, end = table.attributes.get("ref", "").partition(":")
-            first, last = cell(begin), cell(end or begin)
-            if first and last and table.attributes.get("headerRowCount", "1") != "0":
-                found |= {(first[0], column) for column in range(first[1], min(last[1], 16_384) + 1)}
+            if table.attributes.get("headerRowCount", "1") != "0":
+                found |= _first_row(table.attributes.get("ref", ""))
     return found
+
+
+def _pivoted(package: Package, kinds: dict[str, str]) -> dict[str | None, set[tuple[int, int]]]:
+    """Return the cells that name the fields of pivot tables, by sheet; a refresh drops a field whose name changed."""
+    found: dict[str | None, set[tuple[int, int]]] = {}
+    for part in (part for part, kind in kinds.items() if kind == "pivotCacheDefinition"):
+        for one in Source(package.read(part), f"{package.name}, {part}").elements("s:worksheetSource"):
+            found.setdefault(one.attributes.get("sheet"), set()).update(_first_row(one.attributes.get("ref", "")))
+    return found
+
+
+def _first_row(reference: str) -> set[tuple[int, int]]:
+    first, last = corners(reference)
+    return {(first[0], column) for column in range(first[1], min(last[1], 16_384) + 1)} if first and last else set()
+
+
+def corners(reference: str) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
+    """Return the first and the last cell of a range: A1:B3."""
+    begin, _, end = reference.partition(":")
+    return cell(begin), cell(end or begin)
 
 
 def shared_number(element: Element) -> int | None:

@@ -11,10 +11,10 @@ from regard.documents.segment import Item, Piece, divided
 
 _OWN = re.compile(r"\{\{[^{}\n]*\}\}|%\{[^{}\n]*\}|\$t\([^()\n]*\)|@:\([^()\n]*\)|@:[\w.]+|<[^<>\n]*/>")
 _LINE = re.compile(r"[^\s](?:[^\n\r\t\f\v]*[^\s])?")
-_ICU = re.compile(r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal|choice)\s*,")
-_NO_TEXT = re.compile(  # addresses, file names, colours, keys of other messages
+PLURAL = re.compile(r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal|choice)\s*,")
+_NO_TEXT = re.compile(  # addresses, file names, colours, Ruby's symbols, keys of other messages
     r"\s*(?:[a-z][a-z0-9+.-]*://\S*|mailto:\S+|[^\s@]+@[^\s@]+\.\w+|[\w.-]*(?:/[\w.-]+)+/?|[\w-]+\.[a-z][a-z0-9]{1,4}"
-    r"|\#[0-9a-fA-F]{3,8}|@[\w:]+/[\w.]+|[a-z0-9]+(?:_[a-z0-9]+)+|[A-Z0-9]+(?:_[A-Z0-9]+)+)\s*"
+    r"|\#[0-9a-fA-F]{3,8}|:[a-z_]\w*[?!]?|@[\w:]+/[\w.]+|[a-z0-9]+(?:_[a-z0-9]+)+|[A-Z0-9]+(?:_[A-Z0-9]+)+)\s*"
 )
 
 
@@ -40,7 +40,7 @@ class _Read:
 def message(raw: str, spelling: Spelling, kept: Counter[str]) -> Iterator[Piece]:
     """Yield a message as pieces, by lines; one that is not text, or has plural forms inside it, stays."""
     read = _read(raw, spelling)
-    if _ICU.search(read.text):
+    if PLURAL.search(read.text):
         kept["message with plural or select forms"] += 1
         yield raw
     elif _NO_TEXT.fullmatch(read.text):

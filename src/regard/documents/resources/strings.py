@@ -24,9 +24,22 @@ def read(content: bytes, name: str, languages: Languages) -> Document:
     """Read a file."""
     if content.startswith(b"bplist"):
         raise UserError(f"{name}: is in Apple's binary form; convert it with `plutil -convert xml1` or take the source")
-    text, mark, encoding = decoded(content, name)
+    text, mark, encoding = _utf_16(content) or decoded(content, name)
     kept: Counter[str] = Counter()
     return document(name, _pieces(text, kept), mark, encoding, kept)
+
+
+def _utf_16(content: bytes) -> tuple[str, bytes, str] | None:
+    """Decode UTF-16 without a byte order mark, in which a file's first character, ASCII, has a zero byte."""
+    encoding = {(True, False): "utf-16-be", (False, True): "utf-16-le"}.get(
+        (content[:1] == b"\0", content[1:2] == b"\0")
+    )
+    if encoding is None:
+        return None
+    try:
+        return content.decode(encoding), b"", encoding
+    except UnicodeDecodeError:
+        return None
 
 
 def _pieces(text: str, kept: Counter[str]) -> Iterator[Piece]:

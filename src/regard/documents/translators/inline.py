@@ -5,7 +5,11 @@ from dataclasses import dataclass, field
 
 from regard.documents.markup import Element, Other, Text, escape
 from regard.documents.office.walk import Walk
+from regard.documents.resources.message import PLURAL, Spelling, inline
+from regard.documents.resources.xml_file import CDATA, UNIT, meaning
 from regard.documents.segment import Item, Piece, divided
+
+SPELLING = Spelling(UNIT, meaning, escape)
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,11 @@ class Codes:
 
 
 def content(walk: Walk, element: Element, codes: Codes) -> Iterator[Piece]:
-    """Yield a segment's text with its codes."""
+    """Yield a segment's text with its codes, and with placeholders such as %s; one with plural forms stays."""
+    if PLURAL.search(element.text):
+        walk.kept["message with plural or select forms"] += 1
+        yield walk.source.raw(element.inner, element.outer)
+        return
     yield from divided(list(_items(walk, element, codes)), escape)
 
 
@@ -30,16 +38,20 @@ def _items(walk: Walk, element: Element, codes: Codes) -> Iterator[Item]:
     for child in element.children:
         raw = walk.raw(child)
         if isinstance(child, Text):
-            yield Item(raw, "text", child.text)
+            yield from [Item(raw, "text", child.text)] if CDATA in raw else inline(raw, SPELLING)
         elif isinstance(child, Other):
             yield Item(raw, "point")
-        elif child.name in codes.pairs and child.inner < child.end and child.attributes.get("translate") != "no":
+        elif child.name in codes.pairs and child.inner < child.end and _translated(child):
             pair = f"{child.name} {child.start}"
             yield Item(walk.source.raw(child.start, child.inner), "open", name=pair)
             yield from _items(walk, child, codes)
             yield Item(walk.source.raw(child.outer, child.end), "close", name=pair)
         else:
             yield _code(raw, child, codes)
+
+
+def _translated(element: Element) -> bool:
+    return element.attributes.get("translate") != "no" and element.attributes.get("mtype") != "protected"
 
 
 def _code(raw: str, element: Element, codes: Codes) -> Item:
