@@ -26,8 +26,8 @@ from regard.cores import available_cores
 from regard.errors import Failed, UserError
 
 LOCAL = "local"
-CRASHES = 3  # times that a shard may end its worker
-ERRORS = 2  # times that it may raise an error, which names what is wrong
+CRASHES = 3  # workers that a shard may end before it is given up
+ERRORS = 2  # errors that a shard may raise before it is given up
 FAILED_STARTS = 3  # workers in a row that end before they have loaded the model
 PATIENCE = 300.0  # seconds without any worker
 TICK = 1.0  # seconds that the driver waits for results

@@ -1,4 +1,4 @@
-"""The unit of work of a run, and what is made of it."""
+"""The unit of work of a run, and the task that is done with it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from regard.config.other_names import meant, other_names
 from regard.errors import UserError
 
-TYPO = 0.78  # similarity of a misspelt name to the right one, at least: `stpes` to `steps` has 0.8
+TYPO = 0.78  # least similarity of a misspelt name to the right one: `stpes` to `steps` has 0.8
 TYPO_OF_OTHERS = 0.85  # the same, to another toolkit's name
 LONGEST_SHOWN = 200  # characters of an invalid value in an error message
 

@@ -41,7 +41,7 @@ from regard.translate.translation import Translation
 from regard.translate.translator import Options, Translator
 
 WINDOW = 1000  # lines between two records of progress
-START_BYTES = 1 << 20  # of the text, by which a run recognises it
+START_BYTES = 1 << 20  # first bytes of the text, by which a resumed run recognises it
 FORMAT = 1
 
 BLANK, TOO_LONG, NOT_UTF8 = "blank", "too long", "not valid UTF-8"

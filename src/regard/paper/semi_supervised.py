@@ -60,9 +60,9 @@ class ParserFigures(Frozen):
     seconds: float
     tokens: int
     test: dict[str, Any]
-    """Of the gold test trees, as `regard evaluate --gold` has it for the constrained search."""
+    """Figures on the gold test trees, as `regard evaluate --gold` computes them for the constrained search."""
     agreement: dict[str, Any]
-    """The same against silver trees."""
+    """The same on silver trees."""
     measured_on: str
     """Checksum of both sets of trees."""
     config: Config

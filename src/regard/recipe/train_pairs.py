@@ -1,4 +1,4 @@
-"""From pairs of texts to a measured model in one call: prepare, choose settings, train, test."""
+"""Train a measured model from pairs of texts in one call: prepare, choose settings, train, test."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence

@@ -70,7 +70,7 @@ class AppState:
         """Characters translated since the server started, by holder of a key; None for all others."""
         self.at_work = 0
         self.leaving = False
-        """Whether a stop was asked for, which /ready tells; requests are accepted until the server is `draining`."""
+        """True after a stop signal, which /ready reports; requests are accepted until the server is `draining`."""
         self.draining = False
 
     def holder(self, key: str | None, refusal: Refused) -> str | None:

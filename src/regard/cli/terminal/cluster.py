@@ -1,4 +1,4 @@
-"""What commands with --cluster share: progress on standard error, and the shards that failed."""
+"""Shared by commands with --cluster: progress on standard error, and the shards that failed."""
 
 import os
 import sys

@@ -19,7 +19,7 @@ from regard.text.subwords import Subwords
 from regard.text.vocabulary_size import COVERED
 from regard.text.word_vocabulary import Words
 
-LEAST = 2  # times that a pair occurs, to become a piece
+LEAST = 2  # occurrences from which a pair becomes a piece
 _NO_PIECE = re.compile(f"[\\s\0{MARK}\u2585{STAND_IN}\ud800-\udfff]")
 _DIGIT = re.compile(r"\d")  # numbers are copied digit by digit
 

@@ -1,4 +1,4 @@
-"""Train and measure the models of the plan, each in the folder of an ordinary run; what is done is not done again."""
+"""Train and measure the models of the plan, each in the folder of an ordinary run; finished runs are skipped."""
 
 import fcntl
 import subprocess
@@ -56,7 +56,7 @@ class Bench(NamedTuple):
 
 
 def run_later(bench: Bench, runs: Sequence[AnyRun]) -> None:
-    """Train and measure runs, one after the other; those that have their figures already are passed over."""
+    """Train and measure runs, one after the other, except those that have figures."""
     for number, run in enumerate(runs):
         needed = any(isinstance(one, TranslationRun) and one.start == run.name for one in runs[number + 1 :])
         try:
@@ -88,7 +88,7 @@ def _known(path: Path, described: Figures, warn: Warn) -> bool:
 
 
 def _run_translation(bench: Bench, run: TranslationRun, *, needed: bool) -> None:
-    """Train and measure a row. If it is `needed`, figures alone do not do: its model must be there, too."""
+    """Train and measure a row. If it is `needed`, its model must exist, too, and not only its figures."""
     row, folder = run.row, bench.out / run.name
     data = bench.distilled if row.distilled and bench.distilled is not None else bench.data
     config, weights = configuration(bench.plan, row, run.seed, data), None

@@ -48,7 +48,7 @@ class Tested(Frozen):
     """Operations of training."""
     bleu: float
     interval: Bounds
-    """95 %, by bootstrap over the sentences."""
+    """95 % interval of BLEU, by bootstrap over the sentences."""
     signature: str
     by_length: tuple[LengthGroup, ...]
     measured_on: str

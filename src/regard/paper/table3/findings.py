@@ -59,10 +59,10 @@ class JudgedFinding:
     expected: Change
     verdict: Verdict
     difference: float | None
-    """Of the perplexity, in percent of base's."""
+    """Difference of the perplexity, in percent of base's."""
     interval: tuple[float, float] | None
     bleu: MeasuredDifference | None
-    """Of BLEU, in points; it does not change the verdict."""
+    """Difference of BLEU, in points; it does not change the verdict."""
     seeds: tuple[int, ...]
     reason: str | None
     """The reason why it was not judged."""

@@ -46,7 +46,7 @@ from regard.serve.state import AppState
 
 BINARY = "application/octet-stream"
 PATH = "/v2/document/{document_id}"
-STATUS_SECONDS = 1.0  # that a status waits for the end, so that a client that asks every few seconds learns of it soon
+STATUS_SECONDS = 1.0  # that a request for the status waits for the end of its job
 ERRORS = (400, 403, 404, 429)
 UPLOAD: Supported = {
     "file": None,

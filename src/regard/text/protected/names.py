@@ -116,9 +116,9 @@ _CAPITALISED = re.compile(rf"(?<![\w'’.-])(?=[^\W\d_a-z]){_LETTERS}(?:[-'’]{
 _ANY_WORD = re.compile(r"[^\W\d_]+")
 _OPENS = re.compile(r"(?:^|[.!?:…]['\"”’)]*\s+|[\"“„«(—–]\s*|[\"'‘]\s*$)\W*$")
 FREQUENT = WORDS["en"]
-LETTERS = 3.1  # in a piece, on average, of a word that the model has seldom read
-FEW_LETTERS = 2.0  # of one that has an ending of common words, too
-LOOK_BACK = 16  # characters in which the beginning of a sentence is looked for
+LETTERS = 3.1  # mean letters a piece below which the model has seldom read a word
+FEW_LETTERS = 2.0  # the same for a word with an ending of common words
+LOOK_BACK = 16  # characters before a word that are searched for the beginning of a sentence
 
 
 @dataclass(frozen=True)

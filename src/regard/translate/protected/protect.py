@@ -38,11 +38,11 @@ HARD: frozenset[Kind] = frozenset(("url", "email", "path", "code", "placeholder"
 MARKS: frozenset[Kind] = frozenset(("emoji", "tag"))
 """Kinds that are no words of the sentence, and are placed beside its words."""
 REPLACING = 2  # attempts with other stand-ins
-ATTEMPTS = 4  # of which the last ones take out what the model lost
-LONG_NUMBER = 2  # digits; a number of so many, or with separators, gets a stand-in at once
-LEAN = 0.18  # by which a word is more probable in the target language, if it is called one of that language
-UNLIKE = 0.34  # probability of the source language below which a word looks like another one
-MOST_SPANS = 40  # of a sentence; more are no sentence
+ATTEMPTS = 4  # attempts in all; the last ones take out the spans that the model lost
+LONG_NUMBER = 2  # digits from which a number gets a stand-in at once; one with separators does, too
+LEAN = 0.18  # least difference of probability by which a word counts as the target language's
+UNLIKE = 0.34  # probability of the source language below which a word looks like another language's
+MOST_SPANS = 40  # spans of a sentence; a text with more is not a sentence
 
 
 @dataclass
