@@ -1,4 +1,4 @@
-"""The manifest of translated shards: what made them, and which are complete, so that a run resumes with the rest."""
+"""The manifest of translated shards, from which a run resumes: their settings, and which are complete."""
 
 import json
 from collections.abc import Mapping

@@ -150,7 +150,7 @@ def _shards(files: list[InputFile], out: str, job: Job) -> list[Shard]:
 
 
 def _made_by(models: list[PackedModel], job: Job) -> dict[str, Any]:
-    """Return what determines the output: shards of different models or options are not mixed."""
+    """Return the settings that determine the output: shards of different models or options are not mixed."""
     options = job.task.options
     chosen = {key: value for key, value in vars(options).items() if value != getattr(DEFAULTS, key)}
     if options.glossary is not None:

@@ -41,7 +41,7 @@ class PackedModel:
     folder: Path
     checksum: str
     files: Any
-    """The files' contents by name, or what `ShardWorker.fetch` makes them of."""
+    """Contents of the files by name, or the references that `ShardWorker.fetch` resolves."""
 
 
 class ShardWorker:

@@ -72,7 +72,7 @@ def _bare(key: str) -> str:
 
 
 def _misspelt(section: str, name: str, known: list[str]) -> str | None:
-    """Return the key whose name, ours or another toolkit's, is nearly this one; among equals that of the section."""
+    """Return the key with nearly this name, ours or another toolkit's; of equals, that of the section."""
     close = difflib.get_close_matches(name, {_bare(key) for key in known}, n=1, cutoff=TYPO)
     same = sorted((key for key in known if _bare(key) in close), key=lambda key: key.rpartition(".")[0] != section)
     others = difflib.get_close_matches(name, other_names(), n=1, cutoff=TYPO_OF_OTHERS)

@@ -1,4 +1,4 @@
-"""Pairs from text in one language: a model translates each line, and what it is sure of becomes a training pair.
+"""Pairs from text in one language: a model translates each line, and confident translations become training pairs.
 
 Back-translation (Sennrich et al., 2016): the text is in the target language of the model to be trained, so a pair is
 (translation, line). Forward translation, and sequence-level distillation (Kim and Rush, 2016) if the lines are the
@@ -113,7 +113,7 @@ def synthesise(
 
 
 def _settings(model: str | Path, text: str, config: Synthesis, options: Options) -> dict[str, Any]:
-    """Return what makes a run what it is, as JSON values."""
+    """Return the settings that identify a run, as JSON values."""
     with Lines(text):  # a missing or broken file is reported before the model is loaded
         pass
     with Path(text).open("rb") as file:
@@ -219,7 +219,7 @@ class PairMaker:
             raise UserError(f"{lines.name}: {lines.broken}; get the file again, then run the same command")
 
     def pairs(self, lines: list[bytes], report: SynthesisReport) -> list[tuple[str, str]]:
-        """Translate the lines of a window and return the pairs to write; what is dropped is counted in the report."""
+        """Translate the lines of a window and return the pairs to write; dropped lines are counted in the report."""
         texts = []
         for line in lines:
             try:

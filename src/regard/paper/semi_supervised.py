@@ -38,13 +38,13 @@ class Table4(Frozen):
     vocabulary: int
     seeds: Annotated[tuple[int, ...], Field(min_length=1)]
     arms: dict[str, dict[Kind, Weight]]
-    """The passes of an epoch over each kind of trees, by arm; the first arm is what the others are compared with."""
+    """Passes of an epoch over each kind of trees, by arm; the other arms are compared with the first."""
     set: Sections = Field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Trees:
-    """The files of trees: what is trained on, validated with and measured on."""
+    """The files of trees to train on, to validate with and to measure on."""
 
     gold: Sequence[str]
     silver: Sequence[str]

@@ -161,7 +161,7 @@ def plan(amount: Amount, seconds: float, fitting: Fitting, changes: Settings) ->
 
 
 def _dropout(pairs: int, passes: float) -> tuple[float, str]:
-    """Return the dropout for so many pairs and passes over them, and the reason."""
+    """Return the dropout for this many pairs and passes, and the reason."""
     usual = next(value for most, value in DROPOUT if pairs < most)
     least = next((value for most, value in FEW_PASSES if passes < most), usual)
     if least < usual:
@@ -181,7 +181,7 @@ def _validation_reason(train: Mapping[str, Any], seconds: float) -> str:
 
 
 def training_seconds(seconds: float) -> float:
-    """Return after how long training ends, whatever it has done, so that the model is tested within so many seconds."""
+    """Return the seconds after which training must end, so that the whole run takes this many seconds."""
     return max(0.5 * seconds, (1 - SHARE) * seconds - RESERVE)
 
 
@@ -189,7 +189,7 @@ FILLED = 0.8  # of the tokens that a batch may have, those that are no padding
 
 
 def most_passes(pairs: int) -> float:
-    """Return how many passes over so many pairs a run makes at the most: a model soon overfits few pairs."""
+    """Return the most passes of a run over this many pairs: a model soon overfits few pairs."""
     return max(10.0, min(40 + 60 * pairs / 5000, 100 * math.pow(5000 / max(pairs, 1), 0.4)))
 
 

@@ -117,7 +117,7 @@ def _made(log: Sequence[Record]) -> int:
 
 
 def advice(log: Sequence[Record], data: Prepared, plan: Plan, planned: int, chrf: float | None = None) -> list[str]:
-    """Return what would help a model with this chrF, the most helpful first, each with its evidence."""
+    """Return advice for a model with this chrF, the most helpful first, each with its evidence."""
     found: list[str] = []
     training = [record["nll"] for record in log if record.get("event") == "train" and "nll" in record]
     losses = [record["nll"] for record in log if record.get("event") == "validation" and record["nll"] is not None]

@@ -32,7 +32,7 @@ TIME = "30m"
 
 @dataclass(frozen=True)
 class Begun:
-    """A run on pairs before its first step: its data, what was chosen, and the settings that follow."""
+    """A run on pairs before its first step: its data, its plan and its settings."""
 
     out: Path
     data: Prepared
@@ -171,7 +171,7 @@ def _named(files: Iterable[Sequence[str]]) -> str:
 def _planned(
     path: Path, data: Prepared, wanted: float | None, began: float, preset: str | None, changes: Settings
 ) -> Plan:
-    """Return the plan of a run: what was written when it began, or a new one."""
+    """Return the plan of a run: the one that was written when it began, or a new one."""
     if path.exists():
         found = _read(path)
         if wanted is not None and wanted != found.seconds:

@@ -54,7 +54,7 @@ def requirements(always: Sequences, own: Sequence[Alternatives]) -> list[Alterna
 
 
 def weight(choice: Sequences) -> int:
-    """Return how many tokens a requirement counts: those of its longest sequence."""
+    """Return the number of tokens that a requirement counts: those of its longest sequence."""
     return max(map(len, choice))
 
 

@@ -185,7 +185,7 @@ class AppState:
         self.knowledge.close()
 
     def reload(self) -> None:
-        """Load the models and glossaries anew; work in hand is finished with the old. After an error, the old stay."""
+        """Load the models and glossaries anew; running requests finish with the old. After an error, the old stay."""
         try:
             glossaries = read_glossaries(self.knowledge.files)
             self.models.reload()

@@ -173,7 +173,7 @@ class _Run:
         self._record({**started, **left_out, **changes})
 
     def _restore(self, found: checkpoint.Checkpoint) -> Mapping[str, object]:
-        """Restore a checkpoint of this run; warn of, and return, what changed in the environment since."""
+        """Restore a checkpoint of this run; warn of changes in the environment since, and return them."""
         path = checkpoint.folder(self.checkpoints, found.progress.step)
         check_own(path, self.config)
         if found.progress.data != self.progress.data:

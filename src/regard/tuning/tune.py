@@ -92,7 +92,7 @@ def tune(
     progress: Progress = quiet,
     observer: Observer | None = None,
 ) -> Tuned:
-    """Fine-tune a model on what was corrected since the last tuning, and write it to `out`/model.
+    """Fine-tune a model on the corrections since the last tuning, and write it to `out`/model.
 
     The corrections are mixed with the pairs of `data`, prepared data that the model was trained on; or with the model's
     own translations of `texts`. `test` are pairs to measure BLEU on; by default the validation set of `data`. Of five

@@ -67,7 +67,7 @@ def _range(values: Sequence[float], form: str) -> str:
 
 
 def write_report(out: Path, plan: Later, figures: Sequence[Figures]) -> Figures:
-    """Write later.md, later.json and the pictures of what is done into a folder; return what the JSON holds."""
+    """Write later.md, later.json and the pictures of all finished runs; return the content of later.json."""
     report: Figures = {"rule": plan.rule, "runs": list(figures)}
     write_bytes(out / "later.md", as_markdown(plan, figures).encode())
     write_json(out / "later.json", report)

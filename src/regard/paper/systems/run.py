@@ -28,7 +28,7 @@ from regard.train.validation import Validator
 
 RATE, TOKENS, TIME, ENSEMBLE = "rate.json", "same-tokens.json", "same-time.json", "ensemble.json"
 AT_TOKENS = f"{MODEL}-same-tokens"
-"""Folder of the model that was tested after the same tokens; the run goes on."""
+"""Folder of the model that was tested after the same tokens, while the run continues."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def _folder(bench: Bench, system: System | str, seed: int) -> Path:
 
 
 def _already(bench: Bench, system: System, config: Config) -> SystemResult | None:
-    """Return the figures of a system that is done; None unless all of them are there."""
+    """Return the figures of a finished system; None unless all of them exist."""
     path = bench.out / system.name / RATE
     if not path.exists():
         return None
@@ -275,7 +275,7 @@ def _copy_model(model: Path, copy: Path) -> None:
 
 
 def _ensemble(bench: Bench, system: System, config: Config, tokens: Mapping[int, Tested]) -> Tested | None:
-    """Test the ensemble of a system's seeds, if the plan has one; it costs what all of them cost."""
+    """Test the ensemble of a system's seeds, if the plan has one; its cost is the sum of theirs."""
     if system.ensemble is None:
         return None
     path = bench.out / system.name / ENSEMBLE

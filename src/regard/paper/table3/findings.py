@@ -115,7 +115,7 @@ def judge(finding: Finding, compared: RowComparison, margin: float) -> JudgedFin
 
 
 def verdict(expected: Change, found: Interval, margin: float) -> Verdict:
-    """Say whether an interval shows what is expected, contradicts it, or neither."""
+    """Say whether an interval agrees with the expectation, contradicts it, or neither."""
     if expected == "same":
         if -margin <= found.low and found.high <= margin:
             return "reappears"

@@ -150,6 +150,6 @@ def translated(state: AppState, asked: Asked, cancellation: CancellationToken) -
 
 
 def _told(read: Detected, answer: Answer, asked: Asked) -> Detected:
-    """Return the language of a text: if it is detected, the one that the text was left in, as /detect has it."""
+    """Return the language of a text; if it was detected, that in which the text was left, as /detect returns it."""
     found = None if answer.translation is None else answer.translation.language
     return read if asked.source is not None or found is None else found

@@ -42,12 +42,15 @@ class Known:
     """The glossary's terms that could not be placed."""
     confidence: float | None = None
     warnings: list[str] | None = None
-    """What is wrong with the translation: it `repeats` itself, is `copied` or `short`, has protected text `appended`
-    that the model lost, or was left as it is because of its `language`."""
+    """Warnings by name.
+
+    `repeats`, `copied`, `short`: the translation repeats itself, copies the source, is too short. `appended`: the model
+    lost protected text. `language`: the text was left as it is, since it is in another language.
+    """
     untranslatedLanguage: str | None = None  # as clients read it
     """The language of a text, or of a sentence in it, that was left as it is."""
     protected: list[dict[str, Any]] | None = None
-    """The spans that were not translated, and what became of each."""
+    """The spans that were not translated, with how each was placed."""
 
 
 def knowledge_of(answer: Answer) -> Known:

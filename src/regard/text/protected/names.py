@@ -214,7 +214,7 @@ def _is_of_target(text: str, found: re.Match[str], model: Knowledge) -> bool:
 
 
 def _acts_as_person(text: str, end: int) -> bool:
-    """Return whether the word that ends here is followed by what people do: Berg admires the view."""
+    """Return whether a verb of people follows the word that ends here: Berg admires the view."""
     words = [_bare(one.group()) for one in islice(_WORD.finditer(text, end), 2)]
     following, third = (*words, "", "")[:2]
     does = following.islower() and following.endswith("s") and following not in _SINGULAR and third in _OBJECTS
@@ -272,7 +272,7 @@ def _speaks_of_person(text: str, word: re.Match[str]) -> bool:
 
 
 def _is_of_one(following: str, third: str) -> bool:
-    """Return whether a verb in the singular follows what may be a plural: Vargas writes, Evans usually eats."""
+    """Return whether a verb in the singular follows a word that looks plural: Vargas writes, Evans usually eats."""
     if following in _ADVERBS or following.endswith("ly"):
         verb = third.islower() and len(third) > 3 and third.endswith("s") and not third.endswith(("ss", "us"))
         return verb and third not in _ADVERBS

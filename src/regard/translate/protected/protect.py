@@ -182,7 +182,7 @@ class Protector:
         return bool(self.source) and self.translator.detector.share(word, self.source or "") < UNLIKE
 
     def _read(self, plan: Plan, clean: str) -> Reading:
-        """Return what the model reads, with the plan's stand-ins."""
+        """Return the text that the model reads, with the plan's stand-ins."""
         return read(
             clean, plan.spans, plan.stand_ins, plan.removed, plan.texts, plan.casing, self.ranks.get, self.source
         )
@@ -309,7 +309,7 @@ def _outside(text: str, spans: Sequence[Span], between: str = "") -> str:
 
 
 def _seen(text: str, plan: Plan | None) -> str:
-    """Return the part of a text that terms may be in: what is protected is not translated."""
+    """Return the part of a text that may contain terms: the part that is not protected."""
     return text if plan is None or not plan.spans else _outside(text, plan.spans, " | ")
 
 
