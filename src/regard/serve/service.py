@@ -17,7 +17,7 @@ from regard.saved.weights import Array
 from regard.serve.batching.batcher import Batcher, Queued
 from regard.serve.batching.cancellation import CancellationToken
 from regard.serve.cache import CachingEngine, HypothesisCache
-from regard.serve.knowledge.server_knowledge import Knowledge
+from regard.serve.knowledge.server_knowledge import ServerKnowledge
 from regard.serve.metrics import Metrics
 from regard.serve.models import Models, Step
 from regard.terms.glossary import Glossary
@@ -51,7 +51,7 @@ class TranslationService:
     batcher: Batcher
     cache: HypothesisCache
     metrics: Metrics
-    knowledge: Knowledge
+    knowledge: ServerKnowledge
     detector: Detector
     turn: Lock = field(default_factory=Lock)
     """Serialises alignments, which do not go through the queue."""
@@ -175,7 +175,7 @@ class TranslationService:
 
     @contextmanager
     def processor(self, cancellation: CancellationToken) -> Iterator[None]:
-        """Parse or rebuild one document at a time, with a check for cancellation at every text."""
+        """Hold the lock for parsing or rebuilding a document; check for cancellation at every text."""
         while cancellation.document and not self.parsing.acquire(timeout=POLL):
             cancellation.check()
         try:

@@ -19,7 +19,7 @@ from regard.serve.batching.cancellation import CancellationToken
 from regard.serve.cache import HypothesisCache
 from regard.serve.downloads import DownloadStore
 from regard.serve.jobs import DocumentJobs
-from regard.serve.knowledge.server_knowledge import Knowledge, read_glossaries
+from regard.serve.knowledge.server_knowledge import ServerKnowledge, read_glossaries
 from regard.serve.limits.admission import Admission, Lease
 from regard.serve.limits.keys import Keys
 from regard.serve.limits.rates import Rates
@@ -54,7 +54,7 @@ class AppState:
         workers = available_cores() + 1  # one more prepares a batch while each core searches one
         self.batcher = Batcher(workers, settings, self.metrics)
         self.admission = Admission(settings)
-        self.knowledge = Knowledge.open(
+        self.knowledge = ServerKnowledge.open(
             self.models.steps, memory=memory, glossaries=glossaries, most_stored=settings.glossaries
         )
         cache = HypothesisCache(settings.cache_bytes)

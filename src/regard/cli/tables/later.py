@@ -86,10 +86,10 @@ def _run_later(
     from regard.data.prepared import Prepared
     from regard.paper.experiment import sample_of
     from regard.paper.later.plan import chosen_runs
-    from regard.paper.later.run import Bench, checked_configs, run_later
+    from regard.paper.later.run import LaterExperiment, checked_configs, run_later
 
     prepared = Prepared.open(data)
     runs = chosen_runs(plan, rows)
     checked_configs(plan, prepared)
     other = None if distilled is None else Prepared.open(distilled)
-    run_later(Bench(plan, prepared, other, sample_of(prepared, test), out, watch_run, warn), runs)
+    run_later(LaterExperiment(plan, prepared, other, sample_of(prepared, test), out, watch_run, warn), runs)
