@@ -5,8 +5,8 @@ Back-translation (Sennrich et al., 2016): the text is in the target language of 
 sources of training pairs: a pair is (line, translation).
 
 The output grows by windows of lines. After each, `OUT.progress.json` is replaced by a new one with the number of lines
-read and of bytes written. A run that goes on cuts the output to these bytes and begins after these lines, so that no
-line is lost or comes twice, whenever it was killed. Windows begin at multiples of WINDOW lines and have seeds of their
+read and of bytes written. A resumed run cuts the output to these bytes and begins after these lines, so that no
+line is lost or doubled, whenever it was killed. Windows begin at multiples of WINDOW lines and have seeds of their
 own, so the output has the same bytes as that of a run that was never killed.
 """
 
@@ -95,7 +95,7 @@ def synthesise(
 ) -> SynthesisReport:
     """Translate a text of any size line by line, and write pairs as TSV: source TAB target.
 
-    A run that was stopped or killed goes on where it was if called again with the same arguments. `force` starts over.
+    Called again with the same arguments, it resumes a run that was stopped or killed. `force` starts over.
     """
     config, options, text, out = config or Synthesis(), options or Options(), str(text), Path(out)
     if text == STANDARD_INPUT:
@@ -137,7 +137,7 @@ class _Run:
         self.record = out.with_name(f"{out.name}.progress.json")
         self.report = SynthesisReport()
         if force:
-            for path in (self.record, self.partial, out):  # the record first: without it, nothing is gone on with
+            for path in (self.record, self.partial, out):  # the record first: without it, nothing is resumed
                 path.unlink(missing_ok=True)
         if self.record.exists():
             self._resume()

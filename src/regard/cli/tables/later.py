@@ -17,7 +17,7 @@ def later(
     file: Annotated[Path | None, typer.Argument(metavar="[LATER.toml]", help="Another plan.")] = None,
     data: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder that `regard prepare` made.")] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The folder of the runs and the report; what is there goes on.")
+        Path | None, typer.Option(metavar="DIR", help="Folder of the runs and the report; unfinished runs resume.")
     ] = None,
     distilled: Annotated[
         Path | None,
@@ -50,8 +50,8 @@ def later(
 
     regard paper later --results experiments/results/later --out docs/pictures
 
-    All have the same data, number of parameters and batches. Stopped or killed? The same command goes on; what is done
-    is not done again.
+    All have the same data, number of parameters and batches. The same command resumes after a stop or a kill, and skips
+    finished runs.
     """
     from regard.errors import UserError
     from regard.paper.drawing import check_picture

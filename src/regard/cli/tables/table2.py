@@ -52,7 +52,7 @@ def table2(
 
     With --run all systems are trained, as large as the first, for the same tokens and again for the same processor
     time, each with the best of some learning rates. They are tested once; without a test, on the validation set.
-    Stopped or killed? The same command goes on.
+    The same command resumes after a stop or a kill.
     """
     from regard.errors import UserError
     from regard.paper.table2 import as_markdown, ours, report

@@ -1,6 +1,6 @@
 """A vocabulary that grows: the pieces of a model, and new ones learned from other text.
 
-The merging of BPE goes on where it ended: the new text is cut into the pieces there are, and the most frequent pair of
+BPE's merging continues where it ended: the new text is cut into the pieces there are, and the most frequent pair of
 neighbours becomes a piece, again and again. So every old piece stays, and every new piece is made of old ones, from
 whose mean its embedding starts (train/fine_tuning.py).
 """
