@@ -71,7 +71,7 @@ class Manifest:
 
 
 def begin(out: str, made_by: Mapping[str, Any], *, force: bool) -> Manifest:
-    """Return the manifest to resume with; reject one that was made by another model or other options, unless `force`."""
+    """Return the manifest to resume; reject one that was made by another model or other options, unless `force`."""
     made_by = json.loads(json.dumps(made_by))
     found = None if force else Manifest.read(out)
     if found is None:

@@ -31,7 +31,7 @@ TIME = "30m"
 
 
 @dataclass(frozen=True)
-class Begun:
+class StartedRun:
     """A run on pairs before its first step: its data, its plan and its settings."""
 
     out: Path
@@ -87,7 +87,7 @@ def begin(
     cores: int | None = None,
     fresh: bool = False,
     progress: PrepareProgress | None = None,
-) -> Begun:
+) -> StartedRun:
     """Prepare the data of a run and choose its settings, unless that was done when it began. `texts` is for prepare."""
     began = perf_counter()
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
@@ -101,10 +101,10 @@ def begin(
             (out / PLAN).unlink(missing_ok=True)
         data = _prepared(out / DATA, corpora, validation, config, cores=cores, fresh=fresh, progress=progress)
         chosen = _planned(out / PLAN, data, wanted, began, preset, changes)
-    return Begun(out, data, chosen, named(chosen.preset, **_merged(chosen.settings, changes)), fresh)
+    return StartedRun(out, data, chosen, named(chosen.preset, **_merged(chosen.settings, changes)), fresh)
 
 
-def carry_out(begun: Begun, observer: Observer | None = None) -> Outcome:
+def carry_out(begun: StartedRun, observer: Observer | None = None) -> Outcome:
     """Train, and measure the model that was written."""
     model = run_training(begun.config, begun.data, begun.out, fresh=begun.fresh, observer=observer)
     if observer is not None:

@@ -17,7 +17,9 @@ WARNINGS = {
 }
 
 
-def informed(translator: "Translator", options: "Options", glossary: Path | None, memory: Path | None) -> "Options":
+def with_knowledge(
+    translator: "Translator", options: "Options", glossary: Path | None, memory: Path | None
+) -> "Options":
     """Return options with a glossary and a memory, read for the languages of the translation."""
     from regard.memory.store import Memory
     from regard.terms.glossary import Glossary

@@ -33,7 +33,7 @@ FIELDS = tuple(KNOWN)
 
 
 @dataclass(frozen=True)
-class Known:
+class AnswerFields:
     """The extra fields of an answer; None for those that it lacks."""
 
     memory: dict[str, Any] | None = None
@@ -53,17 +53,17 @@ class Known:
     """The spans that were not translated, with how each was placed."""
 
 
-def knowledge_of(answer: Answer) -> Known:
+def knowledge_of(answer: Answer) -> AnswerFields:
     if answer.memory is not None:
-        return Known({"percent": 100, "source": answer.memory.source, "target": answer.memory.target})
+        return AnswerFields({"percent": 100, "source": answer.memory.source, "target": answer.memory.target})
     one = answer.translation
     if one is None:
-        return Known()
+        return AnswerFields()
     unplaced = [asdict(use) for use in one.unplaced]
     sure = None if one.confidence is None else round(one.confidence, 2)
     other = None if one.language is None else one.language.language
     spans = [asdict(span) for span in one.spans]
-    return Known(_memory(one), unplaced or None, sure, list(one.warnings) or None, other, spans or None)
+    return AnswerFields(_memory(one), unplaced or None, sure, list(one.warnings) or None, other, spans or None)
 
 
 def _memory(one: Translation) -> dict[str, Any] | None:
