@@ -64,7 +64,7 @@ check: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest tests/test_house.py
+	$(BIN)/python -m pytest tests/test_packages.py
 
 format: setup
 	$(BIN)/ruff check --fix .

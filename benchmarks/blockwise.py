@@ -33,7 +33,7 @@ from regard.saved.folder import load_model
 from regard.search.hypothesis import Hypothesis
 from regard.translate.translator import Translator
 
-HOUSE = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[1]
 HEADS = (
     "model.blocks=4",
     "train.batch_tokens=2048",
@@ -76,7 +76,7 @@ class Result:
 
 
 def regard(*arguments: str | Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(HOUSE / "src")}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     subprocess.run([sys.executable, "-m", "regard", *map(str, arguments)], env=environment, check=True)
 
 
@@ -84,7 +84,7 @@ def trained(pairs: Path, work: Path, model: str, steps: int, settings: Sequence[
     """Train heads for a model on its own translations; what is there already is not made again."""
     text = work / "text"
     if not (text / "test.en").exists():
-        script = HOUSE / "experiments" / "tatoeba_en_de.py"
+        script = ROOT / "experiments" / "tatoeba_en_de.py"
         subprocess.run([sys.executable, str(script), str(pairs), str(text)], check=True, stdout=sys.stderr)
     sides = {"train": work / "train.en", "valid": work / "valid.en"}
     for name, path in sides.items():

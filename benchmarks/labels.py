@@ -22,12 +22,12 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-HOUSE = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[1]
 SPLIT = {"test": 300, "valid": 200, "train": 2500}
 
 
 def regard(*arguments: str | Path) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(HOUSE / "src")}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     command = [sys.executable, "-m", "regard", *map(str, arguments)]
     return subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
 

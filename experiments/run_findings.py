@@ -18,7 +18,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from workers import HOUSE, STOPPED, Workers, arguments, begin, prepare, texts
+from workers import ROOT, STOPPED, Workers, arguments, begin, prepare, texts
 
 from regard.code_version import MEASURING, code_version
 from regard.paper.experiment import FIGURES, read_experiment
@@ -51,7 +51,7 @@ class Queue(Workers):
         if kept.exists():
             return
         log, data = self.given.root / f"{TINY}.out", self.given.root / "data" / "m30k-lower"
-        plan = str(HOUSE / "experiments" / f"{TINY}.toml")
+        plan = str(ROOT / "experiments" / f"{TINY}.toml")
         code, cpu, wall = self.regard(log, "train", plan, "--data", str(data), "--out", str(run))
         self.note(TINY, cpu, wall, code)
         if code == 0:

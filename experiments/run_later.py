@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from workers import HOUSE, STOPPED, Workers, arguments, begin, done, prepare, texts
+from workers import ROOT, STOPPED, Workers, arguments, begin, done, prepare, texts
 
 from regard.paper.experiment import read_experiment
 from regard.paper.later.plan import Later, runs_of
@@ -58,7 +58,7 @@ class Queue(Workers):
 
 def main() -> None:
     parser = arguments("Run the experiment on what came after the paper.")
-    parser.add_argument("--plan", type=Path, default=HOUSE / "experiments" / "later.toml", help="another plan")
+    parser.add_argument("--plan", type=Path, default=ROOT / "experiments" / "later.toml", help="another plan")
     given = parser.parse_args()
     given.plan = given.plan.resolve()
     queue = Queue(given)

@@ -19,8 +19,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-HOUSE = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(HOUSE / "src"))
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "src"))
 
 from regard.code_version import MEASURING, code_version  # noqa: E402
 
@@ -35,19 +35,19 @@ class Workers:
         self.given = given
         self.stopped = threading.Event()
         self.processes: set[subprocess.Popen[bytes]] = set()
-        self.guard = threading.Lock()
+        self.lock = threading.Lock()
 
     def regard(
-        self, log: Path, *arguments: str, output: Path | None = None, within: Path = HOUSE
+        self, log: Path, *arguments: str, output: Path | None = None, within: Path = ROOT
     ) -> tuple[int, float, float]:
         """Run a command with one thread; return its exit code, the processor's seconds and all seconds.
 
         Its standard error goes to the log, and its standard output to `output`, if there is one.
         """
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HOUSE / "src")}
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "src")}
         log.parent.mkdir(parents=True, exist_ok=True)
         began = time.monotonic()
-        with log.open("ab") as file, (output or Path(os.devnull)).open("wb") as printed, self.guard:
+        with log.open("ab") as file, (output or Path(os.devnull)).open("wb") as printed, self.lock:
             if self.stopped.is_set():
                 return STOPPED, 0.0, 0.0
             command = [sys.executable, "-m", "regard", *arguments]
@@ -55,7 +55,7 @@ class Workers:
             self.processes.add(process)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        with self.guard:
+        with self.lock:
             self.processes.remove(process)
         return process.returncode, usage.ru_utime + usage.ru_stime, time.monotonic() - began
 
@@ -68,7 +68,7 @@ class Workers:
         """Add what a process cost to costs.jsonl; a run that was stopped has several lines."""
         line = {"run": name, "cpu_seconds": round(cpu), "wall_seconds": round(wall), "exit": code}
         self.given.results.mkdir(parents=True, exist_ok=True)
-        with self.guard, (self.given.results / "costs.jsonl").open("a", encoding="utf-8") as file:
+        with self.lock, (self.given.results / "costs.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps(line | {"at": time.strftime("%Y-%m-%d %H:%M:%S")}) + "\n")
 
     def keep(self, kept: Path, folder: Path, figures: str, *command: str, needs: Path | None = None) -> bool:
@@ -167,7 +167,7 @@ def prepare(workers: Workers, folder: str, kind: str, size: str) -> Path:
     return out
 
 
-def done(workers: Workers, log: Path, *command: str, within: Path = HOUSE) -> None:
+def done(workers: Workers, log: Path, *command: str, within: Path = ROOT) -> None:
     """Run a command, and end if it fails."""
     code, _, _ = workers.regard(log, *command, within=within)
     if code:

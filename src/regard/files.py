@@ -261,7 +261,7 @@ def new_directory(final: Path, *, replace: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def one_writer(final: Path) -> Iterator[None]:
-    """Reject a second process that would write to the same place, by whatever name; the lock ends with its process."""
+    """Reject a second process that would write to the same place, under any name; the lock ends with its process."""
     final = final.resolve()
     final.parent.mkdir(parents=True, exist_ok=True)
     message = f"{final}: another regard process is writing here; wait for it or choose another place"
@@ -327,5 +327,5 @@ def disk_mistakes(out: Path) -> Iterator[None]:
 
 
 def remedy(error: OSError) -> str:
-    """Return what the user can do about a place that could not be written to."""
+    """Return a remedy for a place that could not be written to."""
     return _REMEDIES.get(error.errno or 0, "see to the disk")

@@ -14,11 +14,11 @@ from tests.support.bulk_here import HerePool
 
 import regard
 from regard.bulk.events import Event
-from regard.bulk.run import BulkProgress, BulkReport, Observer
+from regard.bulk.run import BulkObserver, BulkProgress, BulkReport
 from regard.bulk.storage import find_files
 from regard.bulk.task import Shard
 from regard.bulk.translate import RowTranslation, translate_shards
-from regard.bulk.worker import Job, ShardWorker, model_checksum, pack, packed_model
+from regard.bulk.worker import BulkJob, ShardWorker, model_checksum, pack, packed_model
 from regard.errors import Failed, UserError
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -75,7 +75,7 @@ def test_what_changed_or_was_removed_is_translated_again(corpus: Path, folder: P
     here.translated = []
     told: list[str] = []
 
-    class Told(Observer):
+    class Told(BulkObserver):
         def warn(self, sentence: str) -> None:
             told.append(sentence)
 
@@ -136,7 +136,7 @@ def test_an_output_that_is_not_seen_here(corpus: Path, folder: Path, monkeypatch
 
 
 def test_a_worker_of_another_version(folder: Path) -> None:
-    worker = ShardWorker(Job(RowTranslation(), version="0.0.1"))
+    worker = ShardWorker(BulkJob(RowTranslation(), version="0.0.1"))
     with pytest.raises(UserError, match="but the run was started by 0.0.1; install the same version on all hosts"):
         worker.load([])
 
@@ -175,18 +175,18 @@ def test_progress_has_rate_and_time_left() -> None:
 
 def test_a_host_that_does_not_see_the_model_gets_its_files(folder: Path, corpus: Path) -> None:
     packed = packed_model(folder)
-    worker = ShardWorker(Job(RowTranslation()))
+    worker = ShardWorker(BulkJob(RowTranslation()))
     worker.load([replace(packed, folder=corpus / "nowhere")])
     (made,) = worker._made
     assert model_checksum(pack(made)) == packed.checksum
     shard = Shard(find_files(f"{corpus}/in/0.txt")[0], f"file://{corpus}/out/0.txt")
     list(worker.translate(shard))
     assert worker.close() > 0 and not made.exists()
-    there = ShardWorker(Job(RowTranslation()))
+    there = ShardWorker(BulkJob(RowTranslation()))
     there.load([packed])
     list(there.translate(replace(shard, output=f"file://{corpus}/other/0.txt")))
     assert contents(corpus / "out") == contents(corpus / "other") and not there._made
-    changed = ShardWorker(Job(RowTranslation()))
+    changed = ShardWorker(BulkJob(RowTranslation()))
     changed.load([replace(packed, checksum="another")])
     assert changed._made, "a folder of that name with another model in it is not used"
     changed.close()

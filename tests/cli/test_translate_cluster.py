@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.support.command import Run
 
-from regard.bulk.run import BulkProgress, BulkReport, Observer
+from regard.bulk.run import BulkObserver, BulkProgress, BulkReport
 from regard.cli.terminal.cluster import progress_words
 
 
@@ -58,7 +58,7 @@ def translated(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """What the command asks of the library, which reports one failure if asked for `bad`."""
     calls: list[dict[str, Any]] = []
 
-    def fake(pattern: str, out: str, *, observer: Observer, **settings: Any) -> BulkReport:
+    def fake(pattern: str, out: str, *, observer: BulkObserver, **settings: Any) -> BulkReport:
         calls.append({"pattern": pattern, "out": out, **settings})
         observer.warn("a remark")
         return report(**{"x.txt": "x.txt, line 3: 한국어"} if pattern == "bad" else {})

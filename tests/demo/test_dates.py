@@ -6,11 +6,11 @@ from datetime import date, timedelta
 
 import pytest
 
-from regard.demo.dates import FIRST, HELD_OUT, LANGUAGES, LAST, SHOWN, Task, formats, task
+from regard.demo.dates import FIRST, HELD_OUT, LANGUAGES, LAST, SHOWN, DateTask, formats, task
 
 
 @pytest.fixture(scope="module")
-def small() -> Task:
+def small() -> DateTask:
     return task(1, train=1200, held_out=300)
 
 
@@ -54,7 +54,7 @@ def test_every_language_has_a_held_out_format_whose_parts_are_learned() -> None:
     assert {way.language for way in formats() if way.held_out} == set(LANGUAGES)
 
 
-def test_held_out_dates_and_formats_are_in_no_training_example(small: Task) -> None:
+def test_held_out_dates_and_formats_are_in_no_training_example(small: DateTask) -> None:
     learned = {example.iso for example in small.train}
     held_out = [*small.dates, *small.formats]
     assert learned.isdisjoint(example.iso for example in held_out)
@@ -69,11 +69,11 @@ def test_held_out_dates_and_formats_are_in_no_training_example(small: Task) -> N
         assert False in [way.held_out for way in formats() if way.write(day) == example.text]
 
 
-def test_every_language_is_learned_and_examined(small: Task) -> None:
+def test_every_language_is_learned_and_examined(small: DateTask) -> None:
     for examples in (small.train, small.dates, small.formats):
         assert {example.language for example in examples} == set(LANGUAGES)
 
 
-def test_a_seed_decides_everything(small: Task) -> None:
+def test_a_seed_decides_everything(small: DateTask) -> None:
     assert task(1, train=1200, held_out=300) == small
     assert task(2, train=1200, held_out=300) != small

@@ -75,8 +75,8 @@ def test_operations_of_later_models_equal_torchs_count(settings: dict[str, Any],
     model = build(config).eval()
     fused = sdpa_kernel(SDPBackend.MATH)  # the counter does not see into torch's other kernels
     with FlopCounterMode(display=False) as counter, torch.no_grad(), fused:
-        lesson = model.lesson(torch.full((1, source), 5), torch.full((1, target + 1), 5))
-        model.logits(lesson.features)
+        given = model.loss_input(torch.full((1, source), 5), torch.full((1, target + 1), 5))
+        model.logits(given.features)
     assert cost(config, source, target).forward_flops == counter.get_total_flops()
 
 

@@ -12,7 +12,7 @@ from tests.serve.running import Running, running
 
 from regard.errors import UserError
 from regard.memory.store import Memory
-from regard.serve.knowledge.server_knowledge import Knowledge
+from regard.serve.knowledge.server_knowledge import ServerKnowledge
 from regard.serve.limits.keys import new_key, read_keys
 
 TEXT = "The old woman sees 12 apples."
@@ -204,7 +204,7 @@ def test_glossary_files_and_reloading(folders: dict[str, str], tmp_path: Path) -
 
 def test_a_glossary_of_no_direction_is_told(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="these directions are served: en-de"):
-        Knowledge.open([("en", "de")], memory=None, glossaries=["en-ko=terms.tsv"], most_stored=1)
+        ServerKnowledge.open([("en", "de")], memory=None, glossaries=["en-ko=terms.tsv"], most_stored=1)
 
 
 def test_what_the_server_stores_the_command_sees(taught: Running) -> None:

@@ -8,7 +8,7 @@ import pytest
 from regard import cores
 from regard.bulk.events import Event, Finished, ShardFailed
 from regard.bulk.task import Shard
-from regard.bulk.worker import Job, PackedModel, ShardWorker
+from regard.bulk.worker import BulkJob, PackedModel, ShardWorker
 from regard.errors import UserError
 
 
@@ -19,7 +19,7 @@ class HerePool:
     dies: set[str] = set()
     translated: list[str] = []
 
-    def __init__(self, job: Job, models: Sequence[PackedModel], workers: int | None) -> None:
+    def __init__(self, job: BulkJob, models: Sequence[PackedModel], workers: int | None) -> None:
         self.worker = ShardWorker(job)
         self.worker.load(models)
 

@@ -13,7 +13,7 @@ from regard.config.special_tokens import UNK
 from regard.errors import UserError
 from regard.text import imported, subword_file
 from regard.text.protobuf import message, number
-from regard.text.subword_file import RESERVED, lent, returned
+from regard.text.subword_file import RESERVED, for_other_programs, from_other_programs
 from regard.text.subwords import Subwords
 
 OTHERS = ["漢", "漢字", "▁only▁theirs"]
@@ -194,8 +194,8 @@ def test_any_cut_of_a_model_is_read_or_refused(theirs: bytes) -> None:
 
 
 def test_a_lent_file_makes_one_space_of_several_and_is_returned_as_it_was(subwords: Subwords) -> None:
-    content = lent(subwords.content)
-    assert content != subwords.content and returned(content) == subwords.content
-    assert returned(subwords.content) == subwords.content
+    content = for_other_programs(subwords.content)
+    assert content != subwords.content and from_other_programs(content) == subwords.content
+    assert from_other_programs(subwords.content) == subwords.content
     processor = SentencePieceProcessor(model_proto=content)
     assert processor.Encode("  two   words ") == subwords.encode(["two words"])[0]

@@ -44,7 +44,7 @@ class Rows:
 
 
 def kind(name: str) -> Kind:
-    """Return a shard's format by the ending of its name; what has none of the known endings is text."""
+    """Return a shard's format by the ending of its name: text unless the ending is known."""
     plain = uncompressed_name(name)
     found = KINDS.get(PurePath(plain).suffix.lower(), "text")
     if found == "parquet" and plain != name:
@@ -84,7 +84,7 @@ class _Text:
         self.address, self.column = address, column
 
     def text(self, line: bytes, number: int) -> str:
-        """Return what of a line is translated."""
+        """Return the part of a line to translate."""
         return line.decode("utf-8", "replace")
 
     def row(self, line: bytes, translation: str) -> bytes:

@@ -1,4 +1,4 @@
-"""The manifest of translated shards: what made them, and which are complete, so that a run resumes with the rest."""
+"""The manifest of translated shards, from which a run resumes: their settings, and which are complete."""
 
 import json
 from collections.abc import Mapping
@@ -71,7 +71,7 @@ class Manifest:
 
 
 def begin(out: str, made_by: Mapping[str, Any], *, force: bool) -> Manifest:
-    """Return the manifest to go on with; reject one that was made by another model or other options, unless `force`."""
+    """Return the manifest to resume; reject one that was made by another model or other options, unless `force`."""
     made_by = json.loads(json.dumps(made_by))
     found = None if force else Manifest.read(out)
     if found is None:

@@ -21,13 +21,13 @@ from ray.exceptions import RayActorError, RayError, RayTaskError
 from regard.bulk.events import Advanced, Event, Finished, ShardFailed
 from regard.bulk.formats import Rows
 from regard.bulk.task import Shard
-from regard.bulk.worker import Job, PackedModel, ShardWorker
+from regard.bulk.worker import BulkJob, PackedModel, ShardWorker
 from regard.cores import available_cores
 from regard.errors import Failed, UserError
 
 LOCAL = "local"
-CRASHES = 3  # times that a shard may end its worker
-ERRORS = 2  # times that it may raise an error, which names what is wrong
+CRASHES = 3  # workers that a shard may end before it is given up
+ERRORS = 2  # errors that a shard may raise before it is given up
 FAILED_STARTS = 3  # workers in a row that end before they have loaded the model
 PATIENCE = 300.0  # seconds without any worker
 TICK = 1.0  # seconds that the driver waits for results
@@ -119,7 +119,7 @@ class _Slot:
 class Pool:
     """Workers that translate shards."""
 
-    def __init__(self, job: Job, models: Sequence[PackedModel], workers: int | None = None) -> None:
+    def __init__(self, job: BulkJob, models: Sequence[PackedModel], workers: int | None = None) -> None:
         """Start the workers: so many, or as many as the cluster has cores or GPUs for."""
         self._job, self._workers = job, workers
         self._models = [replace(model, files=ray.put(model.files)) for model in models]

@@ -15,7 +15,7 @@ from regard.bulk.formats import Rows
 from regard.bulk.manifest import Manifest, begin, missing
 from regard.bulk.storage import InputFile, file_system, find_files, is_local, remove_partial, size
 from regard.bulk.task import Shard
-from regard.bulk.worker import Job, PackedModel, packed_model
+from regard.bulk.worker import BulkJob, PackedModel, packed_model
 from regard.errors import Failed, UserError
 from regard.files import MANIFEST, one_writer
 from regard.saved.saved_model import model_folder
@@ -49,7 +49,7 @@ class BulkProgress:
         return self.seconds * (self.bytes - self.bytes_done) / self.bytes_done if self.bytes_done else None
 
 
-class Observer:
+class BulkObserver:
     """Receives the progress and the remarks of a run; this one does nothing with them."""
 
     def progress(self, progress: BulkProgress) -> None:
@@ -83,16 +83,16 @@ class BulkReport:
 def run_shards(
     pattern: str,
     out: str | Path,
-    job: Job,
+    job: BulkJob,
     models: Sequence[str | Path],
     *,
     cluster: str,
     workers: int | None,
     force: bool,
-    observer: Observer | None,
+    observer: BulkObserver | None,
 ) -> BulkReport:
     """Do a job with every file that matches a pattern, on a cluster; return what was done."""
-    out, observer = _out_address(str(out)), observer or Observer()
+    out, observer = _out_address(str(out)), observer or BulkObserver()
     shards = _shards(find_files(pattern), out, job)
     engine = job.engine if job.device == "cpu" else "auto"
     job.task.begin(load(*models, engine=engine))  # reports a mistake before any work
@@ -126,7 +126,7 @@ def _out_address(out: str) -> str:
     return str(system.unstrip_protocol(path))
 
 
-def _shards(files: list[InputFile], out: str, job: Job) -> list[Shard]:
+def _shards(files: list[InputFile], out: str, job: BulkJob) -> list[Shard]:
     """Return the shards of a run; reject what could not work, before any work is done."""
     options = job.task.options
     if options.memory is not None:
@@ -149,8 +149,8 @@ def _shards(files: list[InputFile], out: str, job: Job) -> list[Shard]:
     return [Shard(file, output) for output, file in found.items()]
 
 
-def _made_by(models: list[PackedModel], job: Job) -> dict[str, Any]:
-    """Return what determines the output: shards of different models or options are not mixed."""
+def _made_by(models: list[PackedModel], job: BulkJob) -> dict[str, Any]:
+    """Return the settings that determine the output: shards of different models or options are not mixed."""
     options = job.task.options
     chosen = {key: value for key, value in vars(options).items() if value != getattr(DEFAULTS, key)}
     if options.glossary is not None:
@@ -170,7 +170,7 @@ def _made_by(models: list[PackedModel], job: Job) -> dict[str, Any]:
 class _Run:
     """A run in progress: takes events, and keeps the manifest and the figures."""
 
-    def __init__(self, manifest: Manifest, shards: list[Shard], out: str, observer: Observer) -> None:
+    def __init__(self, manifest: Manifest, shards: list[Shard], out: str, observer: BulkObserver) -> None:
         self.manifest, self.out, self.observer = manifest, out, observer
         names = {shard.file.name for shard in shards}
         manifest.shards = {name: record for name, record in manifest.shards.items() if name in names}

@@ -12,7 +12,7 @@ from regard.bulk.task import CopyShard, Shard
 
 
 def copy_shard(copy: CopyShard, shard: Shard) -> Iterator[Rows | ShardRecord]:
-    """Write a shard's output; yield how far it is after each window, and its record once the output is written."""
+    """Write a shard's output; yield the progress after each window, and the record once the output is written."""
     address, started = shard.file.address, process_time()
     before = checksum(address)
     last = Rows(0, 0, 0)

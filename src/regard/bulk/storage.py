@@ -178,7 +178,7 @@ def _rename(system: Any, temporary: str, path: str) -> None:
 
 
 def remove_partial(folder: str) -> None:
-    """Remove what workers that were killed left below a local folder."""
+    """Remove the unfinished files that killed workers left below a local folder."""
     system, path = file_system(folder)
     for name in system.glob(f"{path}/**/.*{PARTIAL}"):
         system.rm_file(name)

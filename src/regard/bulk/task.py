@@ -1,4 +1,4 @@
-"""The unit of work of a run, and what is made of it."""
+"""The unit of work of a run, and the task that is done with it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Shard:
 
 
 CopyShard = Callable[[str, HashedFile], Iterator[Rows]]
-"""copy(address, out): write what is made of a file; yield how far it is after each window."""
+"""copy(address, out): write the output of a file; yield the progress after each window."""
 
 
 class Task(Protocol):
@@ -32,7 +32,7 @@ class Task(Protocol):
         """Return the name of a shard's output; reject a shard whose format is not read."""
 
     def settings(self) -> dict[str, Any]:
-        """Return what determines the output beside the model and the options, as JSON values."""
+        """Return the settings that determine the output, besides the model and the options, as JSON values."""
 
     def begin(self, translator: Translator) -> CopyShard:
         """Return a function that copies shards; reject options that the translator does not have."""

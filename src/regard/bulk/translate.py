@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from regard.bulk.formats import Rows, check_column, copy_translated
-from regard.bulk.run import BulkReport, Observer, run_shards
+from regard.bulk.run import BulkObserver, BulkReport, run_shards
 from regard.bulk.storage import HashedFile
 from regard.bulk.task import CopyShard
-from regard.bulk.worker import Job
+from regard.bulk.worker import BulkJob
 from regard.saved.bundled import DEFAULT
 from regard.translate.translator import DEFAULTS, Options, Translator
 
@@ -31,7 +31,7 @@ def translate_shards(
     workers: int | None = None,
     cores: int = 1,
     force: bool = False,
-    observer: Observer | None = None,
+    observer: BulkObserver | None = None,
 ) -> BulkReport:
     """Translate every file that matches a pattern, on a cluster; return what was done.
 
@@ -42,7 +42,7 @@ def translate_shards(
     force: start over. Otherwise only shards are translated that are missing or whose input has changed.
     """
     models = [model] if isinstance(model, str | Path) else model
-    job = Job(RowTranslation(options, column), engine, device, compile, cores)
+    job = BulkJob(RowTranslation(options, column), engine, device, compile, cores)
     return run_shards(pattern, out, job, models, cluster=cluster, workers=workers, force=force, observer=observer)
 
 

@@ -22,7 +22,7 @@ UNCOUNTED = ("README.md", "manifest.json")  # files of a model that do not chang
 
 
 @dataclass(frozen=True)
-class Job:
+class BulkJob:
     """The settings that all workers of a run share."""
 
     task: Task
@@ -41,13 +41,13 @@ class PackedModel:
     folder: Path
     checksum: str
     files: Any
-    """The files' contents by name, or what `ShardWorker.fetch` makes them of."""
+    """Contents of the files by name, or the references that `ShardWorker.fetch` resolves."""
 
 
 class ShardWorker:
     """A translator in a process of its own."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: BulkJob) -> None:
         self._job = job
         self._copy: CopyShard | None = None
         self._made: list[Path] = []

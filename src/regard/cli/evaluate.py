@@ -144,14 +144,14 @@ def _translated(
     model: list[Path], texts: _Texts, search: DecodingOptions, tokens: "Tokens", diagram: Path | None
 ) -> "Evaluation":
     """Translate the sources with a model, and score the translations; draw their reliability if asked for."""
-    from regard.cli.terminal.knowledge import informed
+    from regard.cli.terminal.knowledge import with_knowledge
     from regard.cli.terminal.progress import sentences_done
     from regard.evaluate.evaluation import evaluate as measure
     from regard.translate.load import load
 
     assert texts.source is not None
     translator = load(*model, engine=search.engine, device=search.device)
-    options = informed(translator, search.options(), search.glossary, None)
+    options = with_knowledge(translator, search.options(), search.glossary, None)
     translator.request(options)
     with sentences_done(len(texts.source)) as progress:
         done = measure(

@@ -14,7 +14,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, context_settings=
 
 @app.callback()
 def paper() -> None:
-    """Make the paper's tables and figures, ours beside its own."""
+    """Make the paper's tables and figures, and compare ours."""
 
 
 @app.command("table1")

@@ -135,13 +135,13 @@ def train(
         from regard.cli.train_pairs import train_pairs
 
         out = _place(out)
-        with _one_voice(fresh=fresh), stoppable(out):
+        with _reporting_errors_once(fresh=fresh), stoppable(out):
             train_pairs(
                 texts.pairs, texts.valid, out, texts.values(), time=texts.time, preset=preset, assignments=set_ or [],
                 fresh=fresh, tensorboard=tensorboard, as_json=as_json,
             )  # fmt: skip
         return
-    with _one_voice(fresh=fresh), stoppable(out or "regard train"):
+    with _reporting_errors_once(fresh=fresh), stoppable(out or "regard train"):
         model, log = _train(file, preset, data, out, set_ or [], start, fresh=fresh, tensorboard=tensorboard)
     if os.environ.get("RANK", "0") == "0":
         _report(model, log, as_json=as_json)
@@ -156,7 +156,7 @@ def _place(out: Path | None) -> Path:
 
 
 @contextmanager
-def _one_voice(*, fresh: bool) -> Iterator[None]:
+def _reporting_errors_once(*, fresh: bool) -> Iterator[None]:
     """Report a user error once on each machine, though all processes of torchrun raise it."""
     from regard.errors import Failed, Interrupted, UserError
 

@@ -130,12 +130,12 @@ def _directed(
     translator: "Translator", options: "Options", search: DecodingOptions, wording: WordingOptions
 ) -> "Options":
     """Return options with languages, glossary and memory; report a user's mistake before any input is read."""
-    from regard.cli.terminal.knowledge import informed
+    from regard.cli.terminal.knowledge import with_knowledge
 
     options = replace(options, target=wording.tag or _target(translator, wording.source, search.target))
     if wording.source is not None and options.target is not None:
         options = replace(options, languages=(wording.source, options.target))
-    options = informed(translator, options, search.glossary, wording.memory)
+    options = with_knowledge(translator, options, search.glossary, wording.memory)
     translator.tag(options.target, options.formality)
     translator.request(options)
     return options

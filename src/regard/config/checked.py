@@ -7,10 +7,10 @@ from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from regard.config.other_names import meant, other_names
+from regard.config.other_names import key_of_other_name, other_names
 from regard.errors import UserError
 
-TYPO = 0.78  # similarity of a misspelt name to the right one, at least: `stpes` to `steps` has 0.8
+TYPO = 0.78  # least similarity of a misspelt name to the right one: `stpes` to `steps` has 0.8
 TYPO_OF_OTHERS = 0.85  # the same, to another toolkit's name
 LONGEST_SHOWN = 200  # characters of an invalid value in an error message
 
@@ -63,7 +63,7 @@ def similar(key: str, kind: Any) -> str:
     """
     known, (section, _, name) = keys(kind), key.rpartition(".")
     elsewhere = next((other for other in known if _bare(other) == name), None)
-    found = elsewhere or meant(name, known) or _misspelt(section, name, known)
+    found = elsewhere or key_of_other_name(name, known) or _misspelt(section, name, known)
     return f"; did you mean {found!r}?" if found else f"; the keys are described in {_described(kind, section)}"
 
 
@@ -72,11 +72,11 @@ def _bare(key: str) -> str:
 
 
 def _misspelt(section: str, name: str, known: list[str]) -> str | None:
-    """Return the key whose name, ours or another toolkit's, is nearly this one; among equals that of the section."""
+    """Return the key with nearly this name, ours or another toolkit's; of equals, that of the section."""
     close = difflib.get_close_matches(name, {_bare(key) for key in known}, n=1, cutoff=TYPO)
     same = sorted((key for key in known if _bare(key) in close), key=lambda key: key.rpartition(".")[0] != section)
     others = difflib.get_close_matches(name, other_names(), n=1, cutoff=TYPO_OF_OTHERS)
-    return next(iter(same), None) or (meant(others[0], known) if others else None)
+    return next(iter(same), None) or (key_of_other_name(others[0], known) if others else None)
 
 
 def _described(kind: Any, section: str) -> str:

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from regard.config.checked import Frozen
 
 Decoding = Literal["search", "blockwise", "mask-predict"]
-"""How a text is written. search: token by token, by beam search or greedily. blockwise: as greedy search, several
+"""Decoding method. search: token by token, by beam search or greedily. blockwise: as greedy search, several
 tokens a step (Stern et al., 2018). mask-predict: all tokens at once, in iterations (Ghazvininejad et al., 2019)."""
 
 

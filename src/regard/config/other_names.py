@@ -50,7 +50,7 @@ _OTHERS = {
 }
 
 
-def meant(key: str, known: Sequence[str]) -> str | None:
+def key_of_other_name(key: str, known: Sequence[str]) -> str | None:
     """Return the known key that another toolkit calls so; a section before the name does not matter."""
     name = key.rpartition(".")[2].strip().lower().replace("-", "_")
     return next((ours for ours, names in _OTHERS.items() if ours in known and name in names.split()), None)

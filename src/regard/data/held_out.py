@@ -23,7 +23,7 @@ from regard.text.filters import SPLIT_OFF
 
 VALID_MOST, TEST_MOST = 500, 1000
 SHARE, SMALL_SHARE, SMALL = 20, 10, 50  # one in 20 pairs; of a small corpus one in 10, but not more than 50
-SPARE = 4  # hashes kept for each pair that is wanted
+SPARE = 4  # hashes kept per wanted pair
 HASHES = 1 << 64
 
 Pairs = list[tuple[str, str]]

@@ -15,10 +15,10 @@ from regard.data.raw_pairs import LineSettings, RawChunk
 from regard.errors import UserError
 from regard.text.subwords import Subwords
 
-DENSITY = 0.15  # of the tokens
-MEAN_SPAN = 3.0  # tokens
-SENTINELS = tuple(f"<span:{number}>" for number in range(32))  # a text of 640 tokens has so many spans
-TAGS = (*SENTINELS, "<bt>")  # with a tag for the back-translations that a model of it may learn from later
+DENSITY = 0.15  # share of the tokens that are left out
+MEAN_SPAN = 3.0  # mean tokens of a span
+SENTINELS = tuple(f"<span:{number}>" for number in range(32))  # enough for 640 tokens
+TAGS = (*SENTINELS, "<bt>")  # <bt> is for back-translations in a later fine-tuning
 
 
 class PlainText(Corpus):
@@ -54,7 +54,7 @@ class SpanCorruption:
         self._tags = frozenset(subwords.tag(name) for name in subwords.tags)
 
     def __call__(self, ids: Sequence[int], dice: random.Random) -> tuple[list[int], list[int]]:
-        """Return the ids with spans left out, and the spans. Tags before the text stay."""
+        """Return the ids with spans left out, and the target with the spans. Tags before the text stay."""
         start = next((at for at, number in enumerate(ids) if number not in self._tags), len(ids))
         source, text = list(ids[:start]), list(ids[start:])
         target: list[int] = []

@@ -55,7 +55,7 @@ class DateExample:
 
 
 @dataclass(frozen=True)
-class Task:
+class DateTask:
     """Training examples and held-out examples."""
 
     train: list[DateExample]
@@ -65,7 +65,7 @@ class Task:
     """Held-out dates in held-out formats; slightly fewer."""
 
 
-def task(seed: int, *, train: int, held_out: int) -> Task:
+def task(seed: int, *, train: int, held_out: int) -> DateTask:
     """Draw training and held-out dates by a seed, each in one format, with languages in rotation."""
     drawn = random.Random(seed)  # noqa: S311 # not for cryptography
     every = [FIRST + timedelta(number) for number in range((LAST - FIRST).days + 1)]
@@ -85,7 +85,7 @@ def task(seed: int, *, train: int, held_out: int) -> Task:
         day = date.fromisoformat(example.iso)
         return example.text not in {way.write(day) for way in learned if way.language == example.language}
 
-    return Task(
+    return DateTask(
         train=examples(days[2 * held_out :], learned),
         dates=examples(days[:held_out], learned),
         formats=list(filter(is_new, examples(days[held_out : 2 * held_out], new))),

@@ -7,7 +7,7 @@ from html import escape
 from regard.demo.lesson import Answered, Drawn, Points
 from regard.look.attention_map import attention_map
 from regard.look.curve import curve
-from regard.look.page import sourced
+from regard.look.page import opening
 
 STYLE = """
 :root { color-scheme: light dark; --paper: #fcfcfa; --ink: #1d2126; --soft: #5c6570; --line: #dfe2e6; --blue: #1f5fbf;
@@ -70,17 +70,7 @@ class Findings:
 def page(found: Findings) -> str:
     """Return the report as HTML, with a strict Content-Security-Policy."""
     answer = "".join(found.picture.target)
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src {sourced(STYLE)}">
-<title>regard demo: dates</title>
-<style>{STYLE}</style>
-</head>
-<body>
-<h1>A Transformer learned to read dates</h1>
+    return f"""{opening("regard demo: dates", STYLE)}<h1>A Transformer learned to read dates</h1>
 <p>It began with random numbers and saw {found.trained:,} dates, as they are written in six languages, each with its ISO
 8601 form. Nobody told it which language it reads, what a month is, or that 3 becomes 03.</p>
 <ul class="figures">

@@ -13,7 +13,7 @@ from regard.config.run import Config
 from regard.config.train import TrainConfig
 from regard.data.prepare import prepare
 from regard.data.prepared import Prepared
-from regard.demo.dates import LANGUAGES, DateExample, Task
+from regard.demo.dates import LANGUAGES, DateExample, DateTask
 from regard.errors import Interrupted, UserError
 from regard.files import write_bytes
 from regard.model.seq2seq import Seq2Seq
@@ -45,7 +45,7 @@ class Answered:
         return self.answer == self.example.iso
 
 
-def learn(task: Task, folder: Path, steps: int, observer: Observer) -> Translator:
+def learn(task: DateTask, folder: Path, steps: int, observer: Observer) -> Translator:
     """Prepare the task's examples and train on them in `folder`, from scratch."""
     data = _prepared(task, folder)
     torch.set_num_threads(1)  # a second thread does not help so small a model
@@ -73,7 +73,7 @@ def learn(task: Task, folder: Path, steps: int, observer: Observer) -> Translato
         raise Interrupted("the demo was stopped; it begins anew when it is run again", stopped.code) from None
 
 
-def _prepared(task: Task, folder: Path) -> Prepared:
+def _prepared(task: DateTask, folder: Path) -> Prepared:
     if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK_OF_A_DEMO).exists():
         raise UserError(f"{folder}: has files in it, and is no earlier demo; choose another --out")
     folder.mkdir(parents=True, exist_ok=True)

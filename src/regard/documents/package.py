@@ -14,8 +14,8 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 from regard.errors import UserError
 
 MOST_MEMBERS = 20_000
-MOST_BYTES = 512 << 20  # of all members, unpacked
-MOST_RATIO = 1000  # of a member's unpacked to its packed size, above SMALL
+MOST_BYTES = 512 << 20  # size of all members, unpacked
+MOST_RATIO = 1000  # ratio of unpacked to packed size, for members larger than SMALL
 SMALL = 1 << 20  # bytes
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # signature of files that Office encrypts, and of its versions before 2007
 

@@ -30,9 +30,9 @@ from regard.search.hypothesis import NEVER, NO_NUMBERS, Hypothesis, finished
 from regard.search.length_penalty import best_attainable, normalised
 
 BATCH_TOKENS = 1280  # source tokens, padding included
-BEAM_TOKENS = 3072  # the same times the beam, since a cache holds no more
-SCORED_TOKENS = 512  # the same when scoring, which holds a distribution for each target token
-QUEUED = 4  # batches per worker that are queued, or done and not yet read
+BEAM_TOKENS = 3072  # the same, times the width of the beam, so that a batch fits in the cache
+SCORED_TOKENS = 512  # the same for scoring, which holds a distribution for each target token
+QUEUED = 4  # batches per worker that are queued or finished and not yet read
 LEAST_EXPONENT = 1e-6  # least exponent passed as CTranslate2's length penalty
 
 

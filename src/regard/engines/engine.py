@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # these need torch, which not every engine needs
     from regard.search.tree_rule import TreeRule
 
 BATCH_TOKENS = 2048  # source tokens, padding included: enough to keep two cores busy, with little memory
-LEAST_TOKENS = 128  # least of a batch, however wide the beam and however many workers: fewer are no faster
+LEAST_TOKENS = 128  # least tokens of a batch, for any beam and any number of workers: fewer are no faster
 Progress = Callable[[int], None]
 """Called with the number of further sentences that are done."""
 

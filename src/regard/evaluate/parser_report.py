@@ -24,7 +24,7 @@ class ParserReport:
 
     parses: dict[str, list[Parse]]
     figures: dict[str, dict[str, Any]]
-    """As `summary` gives them; `f1_right_tags`; and two percentages.
+    """The figures of `summary`, `f1_right_tags`, and two percentages.
 
     repaired: the search's output was not a tree over the words. too_long: nothing was searched, and the tree is flat.
     """

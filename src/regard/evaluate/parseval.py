@@ -32,7 +32,7 @@ class Counts(NamedTuple):
     """Brackets of the parse that overlap with one of the gold tree without one containing the other."""
     words: int = 0
     tags: int = 0
-    """Words, and those of them with the correct tag."""
+    """Number of words, and of words with the correct tag."""
     length: int = 0
     """Words of the gold tree with its punctuation."""
 

@@ -1,4 +1,4 @@
-"""How well the confidence of translations predicts their quality, sentence chrF."""
+"""The reliability of confidence: how well it predicts the quality of translations, sentence chrF."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -7,11 +7,11 @@ from regard.errors import UserError
 from regard.saved.saved_model import SavedModel
 from regard.text.word_vocabulary import Words
 
-PROPOSALS = "proposals."  # how the weights begin that only blockwise decoding uses
+PROPOSALS = "proposals."  # prefix of the weights that only blockwise decoding uses
 
 
 def other_kind(config: ModelConfig) -> str:
-    """Return why a model that TransformerConfig does not describe is not a plain Transformer."""
+    """Return why a model that is not a TransformerConfig is no plain Transformer."""
     if isinstance(config, AnyTransformerConfig) and config.architecture == "transformer":
         return f"its encoder has {config.mixing} layers"
     if isinstance(config, AnyTransformerConfig):

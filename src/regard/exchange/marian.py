@@ -30,7 +30,7 @@ WRITERS = ("output", "outer", "norm")  # the others read from d_model
 
 
 class Parameter(NamedTuple):
-    """One tensor of a layer."""
+    """A tensor of a layer."""
 
     ours: str
     theirs: str

@@ -15,7 +15,7 @@ from regard.exchange.marian import language_code, language_tag
 from regard.files import read_json
 from regard.text import imported
 from regard.text.imported import LONGEST_NAME, Foreign
-from regard.text.subword_file import LARGEST_FILE, RESERVED, is_tag, returned
+from regard.text.subword_file import LARGEST_FILE, RESERVED, from_other_programs, is_tag
 from regard.text.subwords import Subwords
 
 SIDES = ("source", "target")
@@ -49,7 +49,7 @@ def read_vocabularies(folder: Path, config: Mapping[str, Any]) -> MarianVocabula
     numbers = [_numbers(path) for path in paths]
     kept = [_kept(content, known, config) for content, known in zip(contents, numbers, strict=True)]
     if kept[0] is not None and kept[1] is not None:
-        return MarianVocabularies(kept[0], kept[1], _files([returned(content) for content in contents]))
+        return MarianVocabularies(kept[0], kept[1], _files([from_other_programs(content) for content in contents]))
 
     models = [imported.read(content, f"{folder / side}.spm") for content, side in zip(contents, SIDES, strict=True)]
     if separate:
@@ -104,7 +104,7 @@ def _kept(content: bytes, numbers: Mapping[str, int], config: Mapping[str, Any])
     """Return a vocabulary that has our ids already, because `regard export` wrote it; None for any other."""
     ids = [config[f"{key}_token_id"] for key in ("pad", "decoder_start", "eos")]
     try:
-        subwords = Subwords.from_bytes(returned(content), "")
+        subwords = Subwords.from_bytes(from_other_programs(content), "")
     except UserError:
         return None
     names = subwords.pieces(range(subwords.size))

@@ -24,7 +24,7 @@ from regard.model.sinusoids import TABLE
 from regard.saved.folder import LoadedModel, as_arrays, load_model
 from regard.saved.saved_model import CARD
 from regard.saved.weights import write_weights
-from regard.text.subword_file import lent
+from regard.text.subword_file import for_other_programs
 from regard.text.subwords import Subwords
 
 CONTRACT = """
@@ -165,8 +165,8 @@ def _embeddings(config: ModelConfig, ours: Mapping[str, Tensor]) -> dict[str, Te
 def _write_tokenizer(folder: Path, saved: LoadedModel, vocabularies: tuple[Subwords, Subwords]) -> None:
     source, target = vocabularies
     separate = not saved.config.share_embeddings
-    write_bytes(folder / "source.spm", lent(source.content))
-    write_bytes(folder / "target.spm", lent(target.content))
+    write_bytes(folder / "source.spm", for_other_programs(source.content))
+    write_bytes(folder / "target.spm", for_other_programs(target.content))
     write_json(folder / "vocab.json", _numbers(source))
     if separate:
         write_json(folder / "target_vocab.json", _numbers(target))

@@ -30,7 +30,7 @@ from regard.model.sinusoids import TABLE
 from regard.model.transformer import Transformer, TransformerState
 from regard.saved.folder import LoadedModel, load_model
 from regard.saved.saved_model import CARD
-from regard.text.subword_file import lent
+from regard.text.subword_file import for_other_programs
 
 OPSET = 20
 FREE = "BSPT"  # the dynamic dimensions of a graph
@@ -101,7 +101,7 @@ def export_onnx(model_folder: Path, out: Path) -> None:
         tags = _tags(saved)
         write_json(temporary / "config.json", {**_description(saved, files), **({"tags": tags} if tags else {})})
         for name, content in saved.subwords.items():
-            write_bytes(temporary / name, lent(content))
+            write_bytes(temporary / name, for_other_programs(content))
         usual = next((f'"{tag}"' for tag in (f"<2{saved.languages[1]}>", *tags) if tag in tags), None)
         ids = "source.Encode(text)"
         if usual is not None:

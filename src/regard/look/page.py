@@ -46,6 +46,21 @@ def page(look: str = "null") -> str:
 """
 
 
+def opening(title: str, style: str) -> str:
+    """Return an HTML page without scripts up to its body's first element, with a strict Content-Security-Policy."""
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src {sourced(style)}">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+"""
+
+
 def sourced(content: str) -> str:
     """Return the hash source of an inline style or script for a Content-Security-Policy."""
     return f"'sha256-{b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"

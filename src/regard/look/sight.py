@@ -72,11 +72,11 @@ class Sight:
     branch_tokens: tuple[str, ...]
     """The token of each branch as text."""
     probable: tuple[tuple[tuple[str, float], ...], ...]
-    """For each target position the most probable tokens, with their probabilities."""
+    """The most probable tokens at each target position, with their probabilities."""
     positions_PD: Tensor | None
     """The sinusoids added to the first positions (section 3.5); None if the model has other positions."""
     steps: tuple[int, ...]
-    """For each target token, EOS last, the step that wrote it; empty if that is one token a step."""
+    """The step that wrote each target token, EOS last; empty if each step writes one token."""
     active_LS: Tensor | None
     """The share of a feed-forward network's inner units that are above 0 (section 3.3), for every encoder layer and
     source token; None if the model has no such units."""

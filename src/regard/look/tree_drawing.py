@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 
 from regard.look.alignment_grid import width
-from regard.look.page import sourced
+from regard.look.page import opening
 from regard.look.tree_layout import TreeNode, layout
 from regard.text.normalise import normalise
 from regard.text.trees import Tree, words
@@ -117,17 +117,7 @@ def as_svg(tree: Tree) -> str:
 
 def as_html(trees: Iterable[Tree]) -> str:
     """Return an HTML page of trees, without scripts and external resources."""
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src {sourced(STYLE)}">
-<title>regard: trees</title>
-<style>{STYLE}</style>
-</head>
-<body>
-<h1>Trees</h1>
+    return f"""{opening("regard: trees", STYLE)}<h1>Trees</h1>
 {"".join(map(_figure, trees))}</body>
 </html>
 """

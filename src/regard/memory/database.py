@@ -10,8 +10,8 @@ from regard.errors import Failed, UserError
 
 APPLICATION = 0x52474D31  # "RGM1"
 VERSION = 1
-WAIT_SECONDS = 30.0  # for another process that writes
-CHECKED_BYTES = 64 << 20  # a larger file is checked by its structure alone on opening; `regard memory check` reads all
+WAIT_SECONDS = 30.0  # time to wait for another process that writes
+CHECKED_BYTES = 64 << 20  # of a larger file only the structure is checked on opening; `regard memory check` reads all
 SCHEMA = """
 CREATE TABLE pairs (
     id INTEGER PRIMARY KEY AUTOINCREMENT, key INTEGER NOT NULL,

@@ -11,7 +11,7 @@ from regard.errors import UserError
 
 LONGEST_TEXT = 10_000  # characters
 LONGEST_NAME = 100  # characters of an origin or an author
-MOST_TOKENS = 64  # of a text that are indexed
+MOST_TOKENS = 64  # tokens of a text that are indexed
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(?:[-_][A-Za-z0-9]{1,8})*")
 _TIME = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ", re.ASCII)
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
@@ -60,7 +60,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Match:
-    """A pair whose source is like a text, and how like: 100 for the same."""
+    """A pair with a similar source, and its similarity in percent: 100 for the same."""
 
     pair: Pair
     percent: int

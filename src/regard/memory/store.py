@@ -18,12 +18,12 @@ from regard.memory.database import Database
 from regard.memory.pair import CORRECTIONS, Match, Pair, key, plain, tokens
 
 AT_ONCE = 20_000  # pairs of an import in one transaction
-ROWS = 6_000  # of the index that a fuzzy search reads, at most: those of the rarest words
-RAREST = 5  # words that are also looked up by twos
-PAIR_ROWS = 500  # for each two
+ROWS = 6_000  # most rows of the index that a fuzzy search reads: those of the rarest words
+RAREST = 5  # rarest words, which are also looked up in pairs
+PAIR_ROWS = 500  # most rows for each pair of words
 CANDIDATES = 200  # pairs that are compared letter by letter
-LEAST_PERCENT = 60  # likeness below which a match is of no use
-MOST_NUMBER = 2**63 - 1  # that SQLite has
+LEAST_PERCENT = 60  # similarity below which a match is useless
+MOST_NUMBER = 2**63 - 1  # SQLite's largest integer
 COLUMNS = "source_language, target_language, source, target, origin, author, time, id"
 
 

@@ -29,7 +29,7 @@ from regard.translate.translator import Translator
 
 WINDOW = 1000  # pairs that are scored together
 SIMILARITY = 0.7
-MOST_CHARACTERS = 3000  # of a text that is scored
+MOST_CHARACTERS = 3000  # characters of a text that is scored
 
 EMPTY, WRONG_SOURCE, WRONG_TARGET = "empty", "source in another language", "target in another language"
 NEAR, UNLIKELY, TOO_LONG = "near-duplicate", "unlikely by both models", "too long to score"
@@ -44,7 +44,7 @@ class Cleaning:
     """The criteria by which pairs are dropped."""
 
     languages: tuple[str, str] | None = None
-    """Of source and target: drop pairs with a side in another."""
+    """Languages of source and target: pairs with a side in another are dropped."""
     near_duplicates: float | None = None
     """Drop pairs whose similarity to an earlier one is at least this."""
     model: str | Path | None = None

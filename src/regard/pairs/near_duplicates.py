@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-LETTERS = 4  # in a row
-FEWEST = 12  # of such sets of letters: shorter texts differ in meaning when they differ in a word
+LETTERS = 4  # length of the letter n-grams that are compared
+FEWEST = 12  # n-grams of a text that is compared: in shorter texts, one other word changes the meaning
 BANDS, ROWS = 8, 3  # two pairs of similarity 0.7 share a band with probability 1 - (1 - 0.7^3)^8 = 0.97
 SEED = 1
 

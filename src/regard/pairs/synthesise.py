@@ -1,12 +1,12 @@
-"""Pairs from text in one language: a model translates each line, and what it is sure of becomes a training pair.
+"""Pairs from text in one language: a model translates each line, and confident translations become training pairs.
 
 Back-translation (Sennrich et al., 2016): the text is in the target language of the model to be trained, so a pair is
 (translation, line). Forward translation, and sequence-level distillation (Kim and Rush, 2016) if the lines are the
 sources of training pairs: a pair is (line, translation).
 
 The output grows by windows of lines. After each, `OUT.progress.json` is replaced by a new one with the number of lines
-read and of bytes written. A run that goes on cuts the output to these bytes and begins after these lines, so that no
-line is lost or comes twice, whenever it was killed. Windows begin at multiples of WINDOW lines and have seeds of their
+read and of bytes written. A resumed run cuts the output to these bytes and begins after these lines, so that no
+line is lost or doubled, whenever it was killed. Windows begin at multiples of WINDOW lines and have seeds of their
 own, so the output has the same bytes as that of a run that was never killed.
 """
 
@@ -41,7 +41,7 @@ from regard.translate.translation import Translation
 from regard.translate.translator import Options, Translator
 
 WINDOW = 1000  # lines between two records of progress
-START_BYTES = 1 << 20  # of the text, by which a run recognises it
+START_BYTES = 1 << 20  # first bytes of the text, by which a resumed run recognises it
 FORMAT = 1
 
 BLANK, TOO_LONG, NOT_UTF8 = "blank", "too long", "not valid UTF-8"
@@ -95,7 +95,7 @@ def synthesise(
 ) -> SynthesisReport:
     """Translate a text of any size line by line, and write pairs as TSV: source TAB target.
 
-    A run that was stopped or killed goes on where it was if called again with the same arguments. `force` starts over.
+    Called again with the same arguments, it resumes a run that was stopped or killed. `force` starts over.
     """
     config, options, text, out = config or Synthesis(), options or Options(), str(text), Path(out)
     if text == STANDARD_INPUT:
@@ -113,7 +113,7 @@ def synthesise(
 
 
 def _settings(model: str | Path, text: str, config: Synthesis, options: Options) -> dict[str, Any]:
-    """Return what makes a run what it is, as JSON values."""
+    """Return the settings that identify a run, as JSON values."""
     with Lines(text):  # a missing or broken file is reported before the model is loaded
         pass
     with Path(text).open("rb") as file:
@@ -137,7 +137,7 @@ class _Run:
         self.record = out.with_name(f"{out.name}.progress.json")
         self.report = SynthesisReport()
         if force:
-            for path in (self.record, self.partial, out):  # the record first: without it, nothing is gone on with
+            for path in (self.record, self.partial, out):  # the record first: without it, nothing is resumed
                 path.unlink(missing_ok=True)
         if self.record.exists():
             self._resume()
@@ -219,7 +219,7 @@ class PairMaker:
             raise UserError(f"{lines.name}: {lines.broken}; get the file again, then run the same command")
 
     def pairs(self, lines: list[bytes], report: SynthesisReport) -> list[tuple[str, str]]:
-        """Translate the lines of a window and return the pairs to write; what is dropped is counted in the report."""
+        """Translate the lines of a window and return the pairs to write; dropped lines are counted in the report."""
         texts = []
         for line in lines:
             try:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from regard.bulk.formats import Rows, compressed, kind
-from regard.bulk.run import BulkReport, Observer, run_shards
+from regard.bulk.run import BulkObserver, BulkReport, run_shards
 from regard.bulk.storage import HashedFile, open_file
 from regard.bulk.task import CopyShard
-from regard.bulk.worker import Job
+from regard.bulk.worker import BulkJob
 from regard.data.lines import Lines, uncompressed_name
 from regard.errors import UserError
 from regard.pairs.synthesise import PairMaker, Synthesis, SynthesisReport
@@ -32,14 +32,14 @@ def synthesise_shards(
     workers: int | None = None,
     cores: int = 1,
     force: bool = False,
-    observer: Observer | None = None,
+    observer: BulkObserver | None = None,
 ) -> BulkReport:
     """Make pairs of every file that matches a pattern, on a cluster; return what was done.
 
     A file's pairs are what `synthesise` makes of it, byte for byte: mono/1.txt.zst becomes out/1.tsv.zst. For the other
     arguments see translate_shards.
     """
-    job = Job(PairSynthesis(options or Options(), config or Synthesis()), engine, cores=cores)
+    job = BulkJob(PairSynthesis(options or Options(), config or Synthesis()), engine, cores=cores)
     return run_shards(pattern, out, job, [model], cluster=cluster, workers=workers, force=force, observer=observer)
 
 

@@ -1,4 +1,4 @@
-"""Draw a reliability diagram: how good translations are, by the confidence that was given to them."""
+"""Draw a reliability diagram: the quality of translations over their confidence."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from regard.paper.drawing import BLUE, GREY, picture
 
 
 def draw(found: Reliability, path: Path) -> None:
-    """Draw mean chrF over mean confidence; on the diagonal, confidence is right."""
+    """Draw mean chrF over mean confidence; a calibrated model is on the diagonal."""
     with picture(path, size=(4.2, 4.2)) as figure:
         axes = figure.subplots()
         axes.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle="--", label="as confident as good")

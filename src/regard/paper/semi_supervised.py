@@ -38,13 +38,13 @@ class Table4(Frozen):
     vocabulary: int
     seeds: Annotated[tuple[int, ...], Field(min_length=1)]
     arms: dict[str, dict[Kind, Weight]]
-    """The passes of an epoch over each kind of trees, by arm; the first arm is what the others are compared with."""
+    """Passes of an epoch over each kind of trees, by arm; the other arms are compared with the first."""
     set: Sections = Field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Trees:
-    """The files of trees: what is trained on, validated with and measured on."""
+    """The files of trees to train on, to validate with and to measure on."""
 
     gold: Sequence[str]
     silver: Sequence[str]
@@ -60,9 +60,9 @@ class ParserFigures(Frozen):
     seconds: float
     tokens: int
     test: dict[str, Any]
-    """Of the gold test trees, as `regard evaluate --gold` has it for the constrained search."""
+    """Figures on the gold test trees, as `regard evaluate --gold` computes them for the constrained search."""
     agreement: dict[str, Any]
-    """The same against silver trees."""
+    """The same on silver trees."""
     measured_on: str
     """Checksum of both sets of trees."""
     config: Config

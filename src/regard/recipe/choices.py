@@ -13,15 +13,15 @@ Settings = dict[str, dict[str, Any]]
 Speed = Callable[[str, Settings], float]
 """Return the source and target tokens per second that this machine trains with a preset and changes of it."""
 
-RESERVE, SHARE = 10.0, 0.08  # seconds, and share of the time, for choosing and writing the model and for the test
-STEPPING = 0.9  # share of the rest for steps; what is left of it is for validations and checkpoints
-STEPS = 8000  # updates that a run should have, if the batches do not get too small for that
+RESERVE, SHARE = 10.0, 0.08  # seconds and share of the time, kept for choosing, writing and testing the model
+STEPPING = 0.9  # share of the rest for steps; the remainder is for validations and checkpoints
+STEPS = 8000  # updates that a run should have, if batches do not become too small
 LEAST_STEPS = 60
 SMALLEST_BATCH, LARGEST_BATCH = 512, 4096
-VALIDATIONS, FEW_VALIDATIONS, SHORT = 10, 6, 600.0  # fewer in a run of less than ten minutes
+VALIDATIONS, FEW_VALIDATIONS, SHORT = 10, 6, 600.0  # validations; fewer in runs shorter than SHORT seconds
 PATIENCE = 4
-ENOUGH_TO_SCORE = 100  # validation pairs; a score of fewer is noise, and the loss chooses the model
-ENOUGH_PASSES = 5  # a size that gets through fewer, and through fewer tokens than it needs, is too large for the time
+ENOUGH_TO_SCORE = 100  # validation pairs; with fewer a score is noise, and the loss chooses the model
+ENOUGH_PASSES = 5  # a size with time for fewer passes, and for fewer tokens than it needs, is too large
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Amount:
 
     pairs: int
     tokens: int
-    """Of both sides."""
+    """Tokens of both sides."""
     longest: int
     """Tokens of the longest text; a batch must have room for it."""
     valid: int
@@ -92,7 +92,7 @@ class Fitting:
     tokens_per_second: float
     reason: str
     given: bool = False
-    """Whether it was asked for."""
+    """True if it was requested."""
 
 
 def fitting_size(amount: Amount, seconds: float, speed: Speed, *, given: str | None, changes: Settings) -> Fitting:
@@ -161,7 +161,7 @@ def plan(amount: Amount, seconds: float, fitting: Fitting, changes: Settings) ->
 
 
 def _dropout(pairs: int, passes: float) -> tuple[float, str]:
-    """Return the dropout for so many pairs and passes over them, and the reason."""
+    """Return the dropout for this many pairs and passes, and the reason."""
     usual = next(value for most, value in DROPOUT if pairs < most)
     least = next((value for most, value in FEW_PASSES if passes < most), usual)
     if least < usual:
@@ -181,7 +181,7 @@ def _validation_reason(train: Mapping[str, Any], seconds: float) -> str:
 
 
 def training_seconds(seconds: float) -> float:
-    """Return after how long training ends, whatever it has done, so that the model is tested within so many seconds."""
+    """Return the seconds after which training must end, so that the whole run takes this many seconds."""
     return max(0.5 * seconds, (1 - SHARE) * seconds - RESERVE)
 
 
@@ -189,7 +189,7 @@ FILLED = 0.8  # of the tokens that a batch may have, those that are no padding
 
 
 def most_passes(pairs: int) -> float:
-    """Return how many passes over so many pairs a run makes at the most: a model soon overfits few pairs."""
+    """Return the most passes of a run over this many pairs: a model soon overfits few pairs."""
     return max(10.0, min(40 + 60 * pairs / 5000, 100 * math.pow(5000 / max(pairs, 1), 0.4)))
 
 

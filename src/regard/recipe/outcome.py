@@ -1,4 +1,4 @@
-"""The result of a run on pairs: what was trained, how good it is, and what would make it better."""
+"""The result of a run on pairs: the model, its scores, and advice."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -18,12 +18,12 @@ EXAMPLES = 10
 GAP = 0.5  # nats between the losses of training and validation pairs above which a model has memorised
 FALLING = 0.01  # share by which the validation loss must have fallen in the last third to be called falling
 SHORT = 0.8  # share of the planned steps below which a run that the clock ended was cut short
-FEW = 0.3  # share of the passes that may help below which a run had too little time
-MOST_TIMES = 20.0  # as much time as a run had, that is advised at most
+FEW = 0.3  # share of the useful passes below which a run had too little time
+MOST_TIMES = 20.0  # advise at most this many times the time of the run
 UNCLEAN = 0.05  # share of dropped pairs above which the text should be looked at
 FILTERS = ("length ratio", "identical", "too long", "empty", "not valid UTF-8", "no tab", "not JSON", "unpaired")
 USABLE = 20.0  # chrF below which most translations are wrong
-FEW_PAIRS = 100_000  # below which a useless model may lack pairs
+FEW_PAIRS = 100_000  # number of pairs below which a useless model may lack pairs
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def _made(log: Sequence[Record]) -> int:
 
 
 def advice(log: Sequence[Record], data: Prepared, plan: Plan, planned: int, chrf: float | None = None) -> list[str]:
-    """Return what would help a model with this chrF, the most helpful first, each with its evidence."""
+    """Return advice for a model with this chrF, the most helpful first, each with its evidence."""
     found: list[str] = []
     training = [record["nll"] for record in log if record.get("event") == "train" and "nll" in record]
     losses = [record["nll"] for record in log if record.get("event") == "validation" and record["nll"] is not None]

@@ -1,4 +1,4 @@
-"""From pairs of texts to a measured model in one call: prepare, choose settings, train, test."""
+"""Train a measured model from pairs of texts in one call: prepare, choose settings, train, test."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,8 +31,8 @@ TIME = "30m"
 
 
 @dataclass(frozen=True)
-class Begun:
-    """A run on pairs before its first step: its data, what was chosen, and the settings that follow."""
+class StartedRun:
+    """A run on pairs before its first step: its data, its plan and its settings."""
 
     out: Path
     data: Prepared
@@ -87,7 +87,7 @@ def begin(
     cores: int | None = None,
     fresh: bool = False,
     progress: PrepareProgress | None = None,
-) -> Begun:
+) -> StartedRun:
     """Prepare the data of a run and choose its settings, unless that was done when it began. `texts` is for prepare."""
     began = perf_counter()
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
@@ -101,10 +101,10 @@ def begin(
             (out / PLAN).unlink(missing_ok=True)
         data = _prepared(out / DATA, corpora, validation, config, cores=cores, fresh=fresh, progress=progress)
         chosen = _planned(out / PLAN, data, wanted, began, preset, changes)
-    return Begun(out, data, chosen, named(chosen.preset, **_merged(chosen.settings, changes)), fresh)
+    return StartedRun(out, data, chosen, named(chosen.preset, **_merged(chosen.settings, changes)), fresh)
 
 
-def carry_out(begun: Begun, observer: Observer | None = None) -> Outcome:
+def carry_out(begun: StartedRun, observer: Observer | None = None) -> Outcome:
     """Train, and measure the model that was written."""
     model = run_training(begun.config, begun.data, begun.out, fresh=begun.fresh, observer=observer)
     if observer is not None:
@@ -171,7 +171,7 @@ def _named(files: Iterable[Sequence[str]]) -> str:
 def _planned(
     path: Path, data: Prepared, wanted: float | None, began: float, preset: str | None, changes: Settings
 ) -> Plan:
-    """Return the plan of a run: what was written when it began, or a new one."""
+    """Return the plan of a run: the one that was written when it began, or a new one."""
     if path.exists():
         found = _read(path)
         if wanted is not None and wanted != found.seconds:

@@ -81,7 +81,7 @@ class Ensemble(Seq2Seq):
         return _mean([logits for logits, _ in steps]), States(tuple(part for _, part in steps))
 
     def attentions(self, source_BS: Tensor, target_BT: Tensor) -> Attentions:
-        """Return those of the first model: layers and heads of different models do not correspond."""
+        """Return the attentions of the first model: layers and heads of different models do not correspond."""
         return self.models[0].attentions(source_BS, target_BT)
 
 

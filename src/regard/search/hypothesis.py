@@ -35,7 +35,7 @@ class Hypothesis:
     Empty from an engine that computes them only on request (Request.token_scores).
     """
     steps: tuple[int, ...] = ()
-    """For each token, and last for EOS, the sequential step from 1 that wrote it.
+    """The sequential step, from 1, that wrote each token, and last EOS.
 
     Empty from a search that writes one token a step, and so has as many steps as tokens.
     """
@@ -54,7 +54,7 @@ def requirements(always: Sequences, own: Sequence[Alternatives]) -> list[Alterna
 
 
 def weight(choice: Sequences) -> int:
-    """Return how many tokens a requirement counts: those of its longest sequence."""
+    """Return the number of tokens that a requirement counts: those of its longest sequence."""
     return max(map(len, choice))
 
 

@@ -48,7 +48,7 @@ class DocumentJob:
 
     @property
     def seconds_remaining(self) -> int:
-        """Estimate the seconds until the job is done, from those that it took so far."""
+        """Estimate the seconds until the job ends, from the seconds that it has taken."""
         taken = time.monotonic() - self.began
         return max(1, round(taken * (1 - self.progress) / max(self.progress, 0.01)))
 

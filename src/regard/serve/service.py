@@ -17,7 +17,7 @@ from regard.saved.weights import Array
 from regard.serve.batching.batcher import Batcher, Queued
 from regard.serve.batching.cancellation import CancellationToken
 from regard.serve.cache import CachingEngine, HypothesisCache
-from regard.serve.knowledge.server_knowledge import Knowledge
+from regard.serve.knowledge.server_knowledge import ServerKnowledge
 from regard.serve.metrics import Metrics
 from regard.serve.models import Models, Step
 from regard.terms.glossary import Glossary
@@ -51,7 +51,7 @@ class TranslationService:
     batcher: Batcher
     cache: HypothesisCache
     metrics: Metrics
-    knowledge: Knowledge
+    knowledge: ServerKnowledge
     detector: Detector
     turn: Lock = field(default_factory=Lock)
     """Serialises alignments, which do not go through the queue."""
@@ -104,7 +104,7 @@ class TranslationService:
         return [known[text] for text in texts]
 
     def _recalled(self, route: Route, texts: Sequence[str]) -> dict[str, Answer]:
-        """Return what the memory has for whole texts along a route of several models."""
+        """Return the memory's answers for whole texts along a route of several models."""
         if len(route) == 1 or self.knowledge.memory is None:
             return {}
         found = self.knowledge.memory.exact(route[0].source, route[-1].target, texts)
@@ -147,7 +147,7 @@ class TranslationService:
         force: bool = False,
         fuzzy: bool = False,
     ) -> Options:
-        """Return the options of a step, with what the server's owner knows about its direction."""
+        """Return the options of a step, with the server's memory and glossary for its direction."""
         return Options(
             target=step.tag,
             split=split,
@@ -175,7 +175,7 @@ class TranslationService:
 
     @contextmanager
     def processor(self, cancellation: CancellationToken) -> Iterator[None]:
-        """Guard parsing or rebuilding: one document at a time, with a check for cancellation at every text."""
+        """Hold the lock for parsing or rebuilding a document; check for cancellation at every text."""
         while cancellation.document and not self.parsing.acquire(timeout=POLL):
             cancellation.check()
         try:
@@ -219,7 +219,7 @@ class TranslationService:
 
 
 def _after(before: Translated, one: Translation) -> Translated:
-    """Return a step's translation of a text, with what the steps before it said."""
+    """Return a step's translation of a text, with the warnings of the steps before it."""
     said = dict.fromkeys((*before.remarks, *remarks(one)))
     languages = dict.fromkeys((*before.languages, *other_languages(one)))
     return Translated(one.text, through(before.pairs, one.pairs), tuple(said), tuple(languages))

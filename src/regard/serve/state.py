@@ -19,7 +19,7 @@ from regard.serve.batching.cancellation import CancellationToken
 from regard.serve.cache import HypothesisCache
 from regard.serve.downloads import DownloadStore
 from regard.serve.jobs import DocumentJobs
-from regard.serve.knowledge.server_knowledge import Knowledge, read_glossaries
+from regard.serve.knowledge.server_knowledge import ServerKnowledge, read_glossaries
 from regard.serve.limits.admission import Admission, Lease
 from regard.serve.limits.keys import Keys
 from regard.serve.limits.rates import Rates
@@ -54,7 +54,7 @@ class AppState:
         workers = available_cores() + 1  # one more prepares a batch while each core searches one
         self.batcher = Batcher(workers, settings, self.metrics)
         self.admission = Admission(settings)
-        self.knowledge = Knowledge.open(
+        self.knowledge = ServerKnowledge.open(
             self.models.steps, memory=memory, glossaries=glossaries, most_stored=settings.glossaries
         )
         cache = HypothesisCache(settings.cache_bytes)
@@ -70,7 +70,7 @@ class AppState:
         """Characters translated since the server started, by holder of a key; None for all others."""
         self.at_work = 0
         self.leaving = False
-        """Whether a stop was asked for, which /ready tells; requests are accepted until the server is `draining`."""
+        """True after a stop signal, which /ready reports; requests are accepted until the server is `draining`."""
         self.draining = False
 
     def holder(self, key: str | None, refusal: Refused) -> str | None:
@@ -185,7 +185,7 @@ class AppState:
         self.knowledge.close()
 
     def reload(self) -> None:
-        """Load the models and glossaries anew; work in hand is finished with the old. After an error, the old stay."""
+        """Load the models and glossaries anew; running requests finish with the old. After an error, the old stay."""
         try:
             glossaries = read_glossaries(self.knowledge.files)
             self.models.reload()

@@ -173,7 +173,7 @@ def _end(text: str, end: int, *, prefix: bool) -> int | None:
 
 
 def _word_end(text: str, end: int) -> int:
-    """Return where the word ends that goes on at `end`; a limit keeps the time linear."""
+    """Return the end of the word that continues at `end`; a limit keeps the time linear."""
     rest = end
     while 0 < rest < len(text) and joins(text[rest - 1], text[rest]) and rest - end < LONGEST_TERM:
         rest += 1

@@ -120,15 +120,15 @@ def extended(content: bytes, tags: Sequence[str], pieces: Sequence[tuple[str, fl
     return b"".join(parts + [piece(name, score, NORMAL) for name, score in pieces]) + content[end:]
 
 
-def lent(content: bytes) -> bytes:
+def for_other_programs(content: bytes) -> bytes:
     """Return a file of ours for programs that don't normalise text: it collapses runs of spaces and strips the ends."""
     _, end = _walk(content)
     kind, rules = _settings(content[end:])
     return content[:end] + settings(kind, squeeze=True) if rules is None else content
 
 
-def returned(content: bytes) -> bytes:
-    """Undo `lent`: return such a file as it was before, and any other unchanged."""
+def from_other_programs(content: bytes) -> bytes:
+    """Undo `for_other_programs`: return such a file as it was before, and any other unchanged."""
     kinds: tuple[SubwordKind, ...] = ("bpe", "unigram")
     for kind in kinds:
         end = settings(kind, squeeze=True)

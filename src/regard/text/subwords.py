@@ -56,7 +56,7 @@ class Subwords:
         self._found = found
         self._first_byte = len(subword_file.RESERVED) + len(found.tags)
         self.imported = found.rules is not None
-        """Whether another program has learned it."""
+        """True if another program learned the subwords."""
         self._numbers = (
             {name: number for number, name in enumerate(found.names) if number >= self._first_byte}
             if self.imported

@@ -134,7 +134,7 @@ def prune(checkpoints: Path, keep: set[int]) -> None:
 
 
 def repair(checkpoints: Path) -> None:
-    """Restore what a killed process had moved aside, and delete what it left half written or half removed.
+    """Restore directories that a killed process had moved aside, and delete those that it left incomplete.
 
     Call it only with the run's lock held: another process's unfinished work looks the same.
     """

@@ -150,7 +150,7 @@ def best_of_run(run: Path, out: Path, warn: Warn) -> int:
 
 
 def write_steps(run: Path, out: Path, chosen: list[int], what: str, warn: Warn, *, moving: bool = False) -> list[int]:
-    """Write the mean of some checkpoints of a run to `out`, with `what` it is in its card; return their steps."""
+    """Write the mean of some checkpoints of a run to `out`; `what` describes it in its card. Return their steps."""
     config, checkpoints = read(run / RUN), run / CHECKPOINTS
     weights, used = checkpoint.mean(checkpoints, chosen, warn, moving=moving)
     saved = read_saved(checkpoint.folder(checkpoints, used[-1]))

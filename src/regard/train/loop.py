@@ -47,7 +47,7 @@ from regard.train.terminology import with_terms
 from regard.train.validation import Validator, check_validation, score_of, validation_losses
 
 COMPARED = ("loss", "nll", "bleu", "chrf")  # figures of a validation that all processes know
-DIVERGED = 10  # times the loss of a uniform guess, far above that of any model that can still learn
+DIVERGED = 10  # times the loss of a uniform guess: no model recovers from that
 
 
 def train(
@@ -173,7 +173,7 @@ class _Run:
         self._record({**started, **left_out, **changes})
 
     def _restore(self, found: checkpoint.Checkpoint) -> Mapping[str, object]:
-        """Restore a checkpoint of this run; warn of, and return, what changed in the environment since."""
+        """Restore a checkpoint of this run; warn of changes in the environment since, and return them."""
         path = checkpoint.folder(self.checkpoints, found.progress.step)
         check_own(path, self.config)
         if found.progress.data != self.progress.data:
@@ -208,7 +208,7 @@ class _Run:
             update = self.trainer.update(step, number, self.asked.__bool__, time=self._time())
             self._account(step, update, perf_counter() - started, process_time() - started_cpu)
             self.observer.step(number, update)
-            late = self._late()  # told before a checkpoint takes time, so that a saved run that is over stays so
+            late = self._late()  # before a checkpoint takes time, so that a run that is over stays over on resuming
             last = number == settings.steps or late
             if number % settings.log_every == 0 or last:
                 self._log_window()

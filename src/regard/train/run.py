@@ -147,7 +147,7 @@ def begin(run: Path, config: Config, *, fresh: bool) -> dict[str, tuple[Any, Any
 
 
 def check_own(path: Path, config: Config) -> None:
-    """Reject a checkpoint whose settings are those of another run."""
+    """Reject a checkpoint with the settings of another run."""
     changes = _changes(read(path / RUN), config) if (path / RUN).exists() else {}
     for key in sorted(set(changes) - MAY_CHANGE):
         there, here = changes[key]

@@ -14,7 +14,7 @@ _MARKDOWN = re.compile(r"\[([^\]]*)\]\([^)]*\)|[*_`]")
 
 
 def card_summaries(model: str | Path) -> dict[str, str]:
-    """Return what a card says of its model: the first sentence of its introduction, in each language that it has.
+    """Return the first sentence of a model card's introduction, in each language that it has.
 
     The introduction ends with the first heading after it. A paragraph in Hangul is Korean (`ko`), any other English.
     """

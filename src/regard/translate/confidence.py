@@ -13,18 +13,18 @@ from regard.search.hypothesis import Hypothesis
 if TYPE_CHECKING:
     from regard.translate.translator import Translator
 
-LONGEST_PERIOD = 24  # tokens of what is repeated
-REPEATS = 3  # times in a row
-REPEATED_TOKENS = 8  # of all repetitions together, at least
+LONGEST_PERIOD = 24  # tokens of a repeated part
+REPEATS = 3  # times in a row that a part occurs in a loop
+REPEATED_TOKENS = 8  # least tokens of all repetitions together
 LEAST_REPEATED = min(max((REPEATS - 1) * period, REPEATED_TOKENS - period) for period in range(1, LONGEST_PERIOD + 1))
 """A sequence that repeats itself has at least so many tokens that came before."""
 NGRAM = 4
-REPEATED_SHARE = 0.5  # of n-grams that came before, above which an output repeats itself
-BLOCKED = 3  # length of the n-grams that may not come twice when a looping sentence is searched again
-COPIED_SHARE = 0.7  # of an output's words that are words of the source
+REPEATED_SHARE = 0.5  # share of repeated n-grams above which an output repeats itself
+BLOCKED = 3  # length of the n-grams that may not be repeated when a looping sentence is searched again
+COPIED_SHARE = 0.7  # share of source words among an output's words from which it is a copy
 COPIED_WORDS = 4
-SHORTEST_SHARE = 0.25  # of the source's tokens
-SHORTEST_SOURCE = 12  # tokens
+SHORTEST_SHARE = 0.25  # share of the source's number of tokens below which an output is too short
+SHORTEST_SOURCE = 12  # tokens of a source below which no output is too short
 WORD = re.compile(r"[^\W\d_]{2,}")
 
 

@@ -23,9 +23,9 @@ class WordChoice:
 
     word: str
     probability: float
-    """Of the word's first token, given the source and all before it."""
+    """Probability of the word's first token, given the source and the tokens before it."""
     text: str
-    """The whole translation; what follows the word was searched again."""
+    """The whole translation; the part after the word comes from a new search."""
 
 
 def next_words(

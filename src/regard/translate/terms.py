@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from regard.text.subwords import Subwords
     from regard.translate.translator import Translator
 
-MOST_FORMS = 32  # sequences of one target term
-MOST_TOKENS = 48  # of all terms required of one sentence: banks of hypotheses, and so time, grow with them
-ROUNDS = 4  # of replacing a word by a term, one in each sentence
+MOST_FORMS = 32  # token sequences that are tried for one target term
+MOST_TOKENS = 48  # tokens of all terms of one sentence: the number of banks of hypotheses grows with them
+ROUNDS = 4  # rounds of replacing one word by a term in each sentence
 Found = list[list[Hypothesis]]
 Uses = dict[str, tuple[TermUse, ...]]
 

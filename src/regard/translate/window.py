@@ -41,7 +41,7 @@ class Window:
         self.ids: dict[str, list[int]] = {}
         """Source ids of each sentence."""
         self.plans: dict[str, Plan] = {}
-        """How sentences with protected spans are read."""
+        """Plans of the sentences with protected spans."""
         self.outputs: dict[str, tuple[Output, ...]] = {}
         self.uses: Uses = {}
         self.fuzzy: dict[str, Match] = {}
@@ -66,7 +66,7 @@ class Window:
         ]
 
     def _divided(self) -> list[SplitText]:
-        """Return each text in sentences; as one if the memory has it."""
+        """Return each text in sentences, or as one if the memory has it whole."""
         if self.recall.memory is None:
             return list(map(self.guard.divided, self.texts))
         self.recall.look_up(text.strip() for text in self.texts)
@@ -81,7 +81,7 @@ class Window:
         self.ids |= zip(different, encode(different, threads=available_cores()), strict=True)
 
     def _pieces(self, taken: SplitText) -> list[SentencePart]:
-        """Return the sentences of a text, normalised and short enough; what the memory has stays as it is."""
+        """Return the sentences of a text, normalised and short enough; those that the memory has stay as they are."""
         pieces: list[SentencePart] = []
         for part in taken.parts:
             text = part.text if part.text in self.recall.pairs else self.clean(part.text)
@@ -104,7 +104,7 @@ class Window:
             yield SentencePart(self.clean(piece.text), piece.after)
 
     def _languages(self, text: str, parts: Sequence[SentencePart]) -> list[Detected | None]:
-        """Return the language of each sentence that is left as it is; what the memory has is not."""
+        """Return the language of each sentence that is left as it is, except those that the memory has."""
         found = self.guard.other_languages(text, parts)
         if not self.recall.pairs:
             return found

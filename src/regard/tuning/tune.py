@@ -35,15 +35,15 @@ from regard.translate.recall import memory_languages
 from regard.translate.sentences import one_line
 from regard.translate.translator import Options, Translator
 
-WORSE = 0.3  # BLEU that a tuned model may lose
-SHARE = 0.3  # of what is trained on that is corrections
-MOMENTS = 5  # moments of the training, of which the best is kept
-MOST_OTHERS = 20_000  # pairs that corrections are mixed with
-MOST_TESTED = 2000  # pairs of the validation set that BLEU is measured on: of 500, chance alone moves it by over 0.3
+WORSE = 0.3  # BLEU points that a tuned model may lose
+SHARE = 0.3  # share of corrections in the training data
+MOMENTS = 5  # checkpoints of the training, of which the best is kept
+MOST_OTHERS = 20_000  # other pairs that corrections are mixed with
+MOST_TESTED = 2000  # validation pairs to measure BLEU on; with 500, chance alone moves it by over 0.3
 BATCH_TOKENS = 1024
 RATE = 5e-5
-EPSILON = 1e-4  # of Adam; a small one takes full steps along gradients that are noise, and the model forgets
-TRIES = "tries"  # folder of the models that are compared
+EPSILON = 1e-4  # Adam's ε; with a small one, noisy gradients make full steps, and the model forgets
+TRIES = "tries"  # folder of the compared models
 Say = Callable[[str], None]
 
 
@@ -92,7 +92,7 @@ def tune(
     progress: Progress = quiet,
     observer: Observer | None = None,
 ) -> Tuned:
-    """Fine-tune a model on what was corrected since the last tuning, and write it to `out`/model.
+    """Fine-tune a model on the corrections since the last tuning, and write it to `out`/model.
 
     The corrections are mixed with the pairs of `data`, prepared data that the model was trained on; or with the model's
     own translations of `texts`. `test` are pairs to measure BLEU on; by default the validation set of `data`. Of five

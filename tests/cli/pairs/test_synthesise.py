@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.support.command import Run
 
-from regard.bulk.run import BulkReport, Observer
+from regard.bulk.run import BulkObserver, BulkReport
 from regard.pairs.synthesise import Synthesis
 from regard.search.sampling import Sampling
 from regard.translate.translator import Options
@@ -72,7 +72,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """What the command asks of the library, which reports one failure if asked for `bad`."""
     calls: list[dict[str, Any]] = []
 
-    def fake(pattern: str, out: str, config: Synthesis, *, observer: Observer, **settings: Any) -> BulkReport:
+    def fake(pattern: str, out: str, config: Synthesis, *, observer: BulkObserver, **settings: Any) -> BulkReport:
         calls.append({"pattern": pattern, "out": out, "config": config, **settings})
         observer.warn("a remark")
         failures = {"x.txt": "x.txt: 한국어"} if pattern == "bad" else {}

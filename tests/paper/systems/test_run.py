@@ -12,7 +12,7 @@ from regard.errors import UserError
 from regard.paper.experiment import Sample, sample_of
 from regard.paper.systems.plan import Table2
 from regard.paper.systems.report import as_markdown, losses, write_table2
-from regard.paper.systems.run import Bench, SystemResult, remove_system, run_table2, step_at
+from regard.paper.systems.run import SystemResult, Table2Experiment, remove_system, run_table2, step_at
 
 SMALL = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1}
 TRAIN = {"batch_tokens": 150, "warmup": 2, "checkpoint_every": 2, "log_every": 2, "average_last": 2, "keep_last": 2}
@@ -34,8 +34,8 @@ PLAN: dict[str, Any] = {
 }  # fmt: skip
 
 
-def bench_of(data: Prepared, out: Path, watched: Watched) -> Bench:
-    return Bench(Table2.model_validate(PLAN), data, out, sample_of(data), watched, watched.warn)
+def bench_of(data: Prepared, out: Path, watched: Watched) -> Table2Experiment:
+    return Table2Experiment(Table2.model_validate(PLAN), data, out, sample_of(data), watched, watched.warn)
 
 
 def log_of(system: Path, event: str) -> list[dict[str, Any]]:
@@ -45,8 +45,8 @@ def log_of(system: Path, event: str) -> list[dict[str, Any]]:
 
 def test_the_experiment_end_to_end(data: Prepared, tmp_path: Path) -> None:
     watched = Watched()
-    bench = bench_of(data, tmp_path, watched)
-    outcomes = run_table2(bench, ["gnmt-rl"])
+    experiment = bench_of(data, tmp_path, watched)
+    outcomes = run_table2(experiment, ["gnmt-rl"])
     assert list(outcomes) == ["transformer", "gnmt", "gnmt-rl"]
     base, gnmt, refined = (outcomes[name] for name in outcomes)
     assert isinstance(base, SystemResult) and isinstance(gnmt, SystemResult) and isinstance(refined, SystemResult)
@@ -62,7 +62,7 @@ def test_the_experiment_end_to_end(data: Prepared, tmp_path: Path) -> None:
     assert refined.ensemble is not None
     assert refined.ensemble.flops == pytest.approx(sum(one.flops for one in refined.tokens.values()))
 
-    report = write_table2(tmp_path, bench.plan, outcomes, bench.sample)
+    report = write_table2(tmp_path, experiment.plan, outcomes, experiment.sample)
     assert report["not_run"] == ["lstm"] and report == json.loads((tmp_path / "table2.json").read_text())
     entry = report["systems"]["gnmt-rl"]
     assert entry["published"]["bleu"]["en-de"] == 24.6 and entry["ensemble"]["members"] == 2
@@ -86,8 +86,8 @@ TWO = {**PLAN, "systems": [{"name": "transformer", "preset": "tiny", "rates": [0
 
 
 def run_two(data: Prepared, out: Path, watched: Watched) -> tuple[SystemResult, SystemResult]:
-    bench = Bench(Table2.model_validate(TWO), data, out, sample_of(data), watched, watched.warn)
-    base, other = run_table2(bench, []).values()
+    experiment = Table2Experiment(Table2.model_validate(TWO), data, out, sample_of(data), watched, watched.warn)
+    base, other = run_table2(experiment, []).values()
     assert isinstance(base, SystemResult) and isinstance(other, SystemResult)
     return base, other
 
@@ -108,8 +108,8 @@ def test_another_text_to_test_on_is_noticed(data: Prepared, tmp_path: Path) -> N
     for target in ("one two", "삼 사"):
         sample, watched = Sample("a", [RawPair("en 12", target, None)] * 3), Watched()
         alone = {**PLAN, "systems": [TWO["systems"][0]]}
-        bench = Bench(Table2.model_validate(alone), data, tmp_path, sample, watched, watched.warn)
-        base = run_table2(bench, [])["transformer"]
+        experiment = Table2Experiment(Table2.model_validate(alone), data, tmp_path, sample, watched, watched.warn)
+        base = run_table2(experiment, [])["transformer"]
         assert isinstance(base, SystemResult)
         found.append((base.tokens[1], watched.runs))
     (first, trained), (second, untrained) = found

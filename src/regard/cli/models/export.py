@@ -12,8 +12,8 @@ from regard.cli.terminal.options import Json
 if TYPE_CHECKING:
     from regard.evaluate.rounding import ScoringText
 
-MOST_LINES = 500  # of the text on which the loss in BLEU is measured
-MOST_LOSS = 0.3  # BLEU points above which a warning is printed
+MOST_LINES = 500  # lines of text on which the loss in BLEU is measured
+MOST_LOSS = 0.3  # loss in BLEU above which a warning is printed
 
 
 def export(

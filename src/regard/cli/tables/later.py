@@ -17,7 +17,7 @@ def later(
     file: Annotated[Path | None, typer.Argument(metavar="[LATER.toml]", help="Another plan.")] = None,
     data: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder that `regard prepare` made.")] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The folder of the runs and the report; what is there goes on.")
+        Path | None, typer.Option(metavar="DIR", help="Folder of the runs and the report; unfinished runs resume.")
     ] = None,
     distilled: Annotated[
         Path | None,
@@ -50,8 +50,8 @@ def later(
 
     regard paper later --results experiments/results/later --out docs/pictures
 
-    All have the same data, number of parameters and batches. Stopped or killed? The same command goes on; what is done
-    is not done again.
+    All have the same data, number of parameters and batches. The same command resumes after a stop or a kill, and skips
+    finished runs.
     """
     from regard.errors import UserError
     from regard.paper.drawing import check_picture
@@ -86,10 +86,10 @@ def _run_later(
     from regard.data.prepared import Prepared
     from regard.paper.experiment import sample_of
     from regard.paper.later.plan import chosen_runs
-    from regard.paper.later.run import Bench, checked_configs, run_later
+    from regard.paper.later.run import LaterExperiment, checked_configs, run_later
 
     prepared = Prepared.open(data)
     runs = chosen_runs(plan, rows)
     checked_configs(plan, prepared)
     other = None if distilled is None else Prepared.open(distilled)
-    run_later(Bench(plan, prepared, other, sample_of(prepared, test), out, watch_run, warn), runs)
+    run_later(LaterExperiment(plan, prepared, other, sample_of(prepared, test), out, watch_run, warn), runs)

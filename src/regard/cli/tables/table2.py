@@ -52,7 +52,7 @@ def table2(
 
     With --run all systems are trained, as large as the first, for the same tokens and again for the same processor
     time, each with the best of some learning rates. They are tested once; without a test, on the validation set.
-    Stopped or killed? The same command goes on.
+    The same command resumes after a stop or a kill.
     """
     from regard.errors import UserError
     from regard.paper.table2 import as_markdown, ours, report
@@ -75,13 +75,13 @@ def _run_table2(own: SystemOptions, data: Path, out: Path, test: tuple[str, str]
     from regard.paper.experiment import read_experiment, sample_of
     from regard.paper.systems.plan import Table2
     from regard.paper.systems.report import as_markdown, write_table2
-    from regard.paper.systems.run import Bench, run_table2
+    from regard.paper.systems.run import Table2Experiment, run_table2
 
     check_picture(out / "table2-time.svg")
     prepared = Prepared.open(data)
-    bench = Bench(
+    experiment = Table2Experiment(
         read_experiment(Table2, "table2", own.plan), prepared, out, sample_of(prepared, test), watch_run, warn
     )
-    outcomes = run_table2(bench, comma_separated(own.systems), fresh=own.fresh)
-    report = write_table2(out, bench.plan, outcomes, bench.sample)
+    outcomes = run_table2(experiment, comma_separated(own.systems), fresh=own.fresh)
+    report = write_table2(out, experiment.plan, outcomes, experiment.sample)
     typer.echo(json.dumps(report) if as_json else as_markdown(report), nl=as_json)

@@ -67,7 +67,7 @@ def table3(
 
     regard paper table3 --simulate
 
-    Stopped or killed? The same command goes on. Rows that are done are not done again.
+    The same command resumes after a stop or a kill, and skips finished rows.
     """
     from regard.errors import UserError
     from regard.paper.experiment import read_experiment

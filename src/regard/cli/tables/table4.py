@@ -49,7 +49,7 @@ def table4(
     regard paper table4 --run --gold train.mrg --silver parsed.mrg --valid dev.mrg --test test.mrg --agreement held.mrg
     --out runs/table4
 
-    With --run it trains: on gold trees alone, and on both. Stopped or killed? The same command goes on.
+    With --run it trains: on gold trees alone, and on both. The same command resumes a stopped run.
     """
     from regard.errors import UserError
 

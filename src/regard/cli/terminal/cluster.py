@@ -1,4 +1,4 @@
-"""What commands with --cluster share: progress on standard error, and the shards that failed."""
+"""Shared by commands with --cluster: progress on standard error, and the shards that failed."""
 
 import os
 import sys
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from regard.bulk.run import BulkProgress, BulkReport, Observer
+    from regard.bulk.run import BulkObserver, BulkProgress, BulkReport
 
 LINE_EVERY = 60.0  # seconds between lines of progress where standard error is no terminal
 SHOWN = 5  # failed shards that the last message names
 
 
 @contextmanager
-def watched() -> Iterator["Observer"]:
+def watched() -> Iterator["BulkObserver"]:
     """Yield an observer that shows the progress of a run; standard output is kept for its results."""
     with _stdout_for_results(), _shown() as observer:
         yield observer
@@ -57,13 +57,13 @@ def _stdout_for_results() -> Iterator[None]:
 
 
 @contextmanager
-def _shown() -> Iterator["Observer"]:
+def _shown() -> Iterator["BulkObserver"]:
     """Yield an observer that shows progress: a bar on a terminal, elsewhere a line a minute."""
-    from regard.bulk.run import Observer
+    from regard.bulk.run import BulkObserver
 
     if not sys.stderr.isatty():
 
-        class Lines(Observer):
+        class Lines(BulkObserver):
             last = monotonic()
 
             def progress(self, progress: "BulkProgress") -> None:
@@ -82,7 +82,7 @@ def _shown() -> Iterator["Observer"]:
     with Progress(BarColumn(), TextColumn("{task.description}"), console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting workers", total=None)
 
-        class Bar(Observer):
+        class Bar(BulkObserver):
             def progress(self, progress: "BulkProgress") -> None:
                 bar.update(
                     task, completed=progress.bytes_done, total=progress.bytes, description=progress_words(progress)

@@ -17,7 +17,9 @@ WARNINGS = {
 }
 
 
-def informed(translator: "Translator", options: "Options", glossary: Path | None, memory: Path | None) -> "Options":
+def with_knowledge(
+    translator: "Translator", options: "Options", glossary: Path | None, memory: Path | None
+) -> "Options":
     """Return options with a glossary and a memory, read for the languages of the translation."""
     from regard.memory.store import Memory
     from regard.terms.glossary import Glossary
@@ -35,7 +37,7 @@ def informed(translator: "Translator", options: "Options", glossary: Path | None
 
 
 class Remarks:
-    """Reports on standard error which terms translations lack, and which of them are not to be trusted."""
+    """Reports on standard error of terms that translations lack, and of translations to distrust."""
 
     def __init__(self, translator: "Translator") -> None:
         self.read = {source for source, _ in translator.directions}
@@ -60,7 +62,7 @@ class Remarks:
                 self._tell(f"line {line + 1}: the translation {wrong}: {sentence.source[:60]}")
 
     def _remedy(self, language: str) -> str:
-        """Say what translates a text in another language."""
+        """Return the option or the model that translates a text in another language."""
         from regard.saved.bundled import translation_models
 
         if language in self.read:

@@ -79,7 +79,7 @@ class Clock:
         self._last = now
 
     def phase(self, name: str) -> None:
-        """Note the begin or the end of a pause."""
+        """Note the beginning or the end of a pause."""
         now = self.now()
         if name != TRAINING:
             self._paused = now if self._paused is None else self._paused

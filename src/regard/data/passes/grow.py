@@ -1,6 +1,6 @@
 """A vocabulary that grows: the pieces of a model, and new ones learned from other text.
 
-The merging of BPE goes on where it ended: the new text is cut into the pieces there are, and the most frequent pair of
+BPE's merging continues where it ended: the new text is cut into the pieces there are, and the most frequent pair of
 neighbours becomes a piece, again and again. So every old piece stays, and every new piece is made of old ones, from
 whose mean its embedding starts (train/fine_tuning.py).
 """
@@ -19,7 +19,7 @@ from regard.text.subwords import Subwords
 from regard.text.vocabulary_size import COVERED
 from regard.text.word_vocabulary import Words
 
-LEAST = 2  # times that a pair occurs, to become a piece
+LEAST = 2  # occurrences from which a pair becomes a piece
 _NO_PIECE = re.compile(f"[\\s\0{MARK}\u2585{STAND_IN}\ud800-\udfff]")
 _DIGIT = re.compile(r"\d")  # numbers are copied digit by digit
 

@@ -29,7 +29,7 @@ from regard.text.vocabulary_size import vocabulary_size
 from regard.text.word_vocabulary import Words
 
 Kept = NDArray[np.bool_] | None  # None: all
-MOST_WORDS = 37_000  # of a vocabulary of words whose size is not given
+MOST_WORDS = 37_000  # default size of a vocabulary of words
 
 
 class Cleaned(NamedTuple):

@@ -34,9 +34,9 @@ from regard.search.hypothesis import (
 )
 
 ROWS = 64  # kRows of source/search/worker.h: hypotheses that a thread extends together
-WAITING = 1.5  # sentences in the engine for each that has a row
+WAITING = 1.5  # sentences in the engine per row: some wait, so that no row is idle
 WIDEST = 64  # the widest beam that it supports
-LEAST_BLOCKED = 3  # tokens in a row that may not come twice; of fewer, more would be banned than a row keeps choices
+LEAST_BLOCKED = 3  # shortest n-grams to block; shorter ones could ban more tokens than a row keeps choices
 WIDEST_BLOCKED = 32  # the widest beam with repetition blocked: half of the choices are for banned tokens
 MOST_BANKS = 64  # kMostBanks of source/search/required.h: required tokens of a sentence, and one
 BATCH_TOKENS = 512  # source tokens that are encoded together

@@ -1,4 +1,4 @@
-"""Deep LSTM decoders whose bottom layer attends to the source: what GNMT and Deep-Att have in common.
+"""Deep LSTM decoders whose bottom layer attends to the source: the common part of GNMT and Deep-Att.
 
 At step i the context a_i is computed from the bottom layer's output at the step before, y_{i-1}, with y_0 = 0, and the
 bottom layer reads it beside the target token:

@@ -24,7 +24,7 @@ class StackedLayer(Layer):
 
     uses_weights = ("around", "after")
     channels: int
-    """Size of what the state keeps of a position."""
+    """Number of channels that the state keeps of each position."""
     reach: int
     """Number of earlier positions that the layer reads in the decoder."""
 

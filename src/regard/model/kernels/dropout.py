@@ -20,7 +20,7 @@ _source = _Source()
 
 @contextmanager
 def seeded_dropout(seed: int) -> Iterator[None]:
-    """Make this thread's dropout on a CPU depend on a seed alone, not on what other threads draw meanwhile.
+    """Make this thread's dropout on a CPU depend on a seed alone, and not on the draws of other threads.
 
     Afterwards the thread draws as before: a generator that stayed would make it ignore torch.manual_seed.
     """

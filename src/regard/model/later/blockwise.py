@@ -80,7 +80,7 @@ class Proposals(nn.Module):
 
 
 def starting_heads(initial: Mapping[str, Tensor], trained: Mapping[str, Tensor], layers: int) -> dict[str, Tensor]:
-    """Return the weights that heads start from: those of the last of a trained model's decoder layers, where they fit.
+    """Return the initial weights of the heads: those of a trained model's last decoder layer, where they fit.
 
     The norms are taken over if the model has a norm before each sub-layer, as the heads have.
     """

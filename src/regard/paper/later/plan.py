@@ -1,4 +1,4 @@
-"""The plan of the experiment on what came after the paper: which models are trained, and how they are measured."""
+"""The plan of the experiment on later architectures: which models are trained, and how they are measured."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -66,7 +66,7 @@ class Later(Frozen):
     steps: Count
     """Number of updates of every row; all see the same batches."""
     rule: str
-    """How differences are judged, decided before the runs."""
+    """The rule by which differences are judged, fixed before the runs."""
     rows: Annotated[tuple[LaterRow, ...], Field(min_length=1)]
     listops: ListOps | None = None
     set: Sections = Field(default_factory=dict)

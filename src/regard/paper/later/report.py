@@ -1,4 +1,4 @@
-"""The report on what came after the paper: tables in Markdown, pictures, and all figures as JSON."""
+"""The report on later architectures: tables in Markdown, pictures, and all figures as JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -46,7 +46,7 @@ def as_markdown(plan: Later, figures: Sequence[Figures]) -> str:
 
 
 def _grouped(figures: Sequence[Figures], *keys: str) -> list[tuple[Any, list[Figures]]]:
-    """Return runs by what they have under these keys, in order; those that lack one are of another table."""
+    """Return runs grouped by their values for these keys, in order; runs that lack a key belong to another table."""
     groups: dict[Any, list[Figures]] = {}
     for one in figures:
         if keys[0] in one:
@@ -67,7 +67,7 @@ def _range(values: Sequence[float], form: str) -> str:
 
 
 def write_report(out: Path, plan: Later, figures: Sequence[Figures]) -> Figures:
-    """Write later.md, later.json and the pictures of what is done into a folder; return what the JSON holds."""
+    """Write later.md, later.json and the pictures of all finished runs; return the content of later.json."""
     report: Figures = {"rule": plan.rule, "runs": list(figures)}
     write_bytes(out / "later.md", as_markdown(plan, figures).encode())
     write_json(out / "later.json", report)

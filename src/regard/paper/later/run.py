@@ -1,4 +1,4 @@
-"""Train and measure the models of the plan, each in the folder of an ordinary run; what is done is not done again."""
+"""Train and measure the models of the plan, each in the folder of an ordinary run; finished runs are skipped."""
 
 import fcntl
 import subprocess
@@ -42,7 +42,7 @@ FIGURES = "later.json"
 Figures = dict[str, Any]
 
 
-class Bench(NamedTuple):
+class LaterExperiment(NamedTuple):
     """The plan, data, test sample and folders that all runs of an experiment share."""
 
     plan: Later
@@ -55,19 +55,21 @@ class Bench(NamedTuple):
     warn: Warn
 
 
-def run_later(bench: Bench, runs: Sequence[AnyRun]) -> None:
-    """Train and measure runs, one after the other; those that have their figures already are passed over."""
+def run_later(experiment: LaterExperiment, runs: Sequence[AnyRun]) -> None:
+    """Train and measure runs, one after the other, except those that have figures."""
     for number, run in enumerate(runs):
         needed = any(isinstance(one, TranslationRun) and one.start == run.name for one in runs[number + 1 :])
         try:
             if isinstance(run, ListOpsRun):
-                _run_listops(bench, run)
-            elif run.row.distilled and bench.distilled is None:
-                bench.warn(f"{run.name}: needs --distilled, the data with another model's translations; it is left out")
+                _run_listops(experiment, run)
+            elif run.row.distilled and experiment.distilled is None:
+                experiment.warn(
+                    f"{run.name}: needs --distilled, the data with another model's translations; it is left out"
+                )
             else:
-                _run_translation(bench, run, needed=needed)
+                _run_translation(experiment, run, needed=needed)
         except Failed as failure:
-            bench.warn(f"{run.name}: {failure}")
+            experiment.warn(f"{run.name}: {failure}")
 
 
 def finished(plan: Later, folder: Path) -> list[Figures]:
@@ -87,37 +89,37 @@ def _known(path: Path, described: Figures, warn: Warn) -> bool:
     return same and figures.get("code") == described["code"]
 
 
-def _run_translation(bench: Bench, run: TranslationRun, *, needed: bool) -> None:
-    """Train and measure a row. If it is `needed`, figures alone do not do: its model must be there, too."""
-    row, folder = run.row, bench.out / run.name
-    data = bench.distilled if row.distilled and bench.distilled is not None else bench.data
-    config, weights = configuration(bench.plan, row, run.seed, data), None
+def _run_translation(experiment: LaterExperiment, run: TranslationRun, *, needed: bool) -> None:
+    """Train and measure a row. If it is `needed`, its model must exist, too, and not only its figures."""
+    row, folder = run.row, experiment.out / run.name
+    data = experiment.distilled if row.distilled and experiment.distilled is not None else experiment.data
+    config, weights = configuration(experiment.plan, row, run.seed, data), None
     if run.start is not None:
-        start = bench.out / run.start / MODEL
+        start = experiment.out / run.start / MODEL
         saved = load_model(start)
-        changes = merged(bench.plan.set, row.set).get("model", {})
+        changes = merged(experiment.plan.set, row.set).get("model", {})
         config = settle(fine_tuned(config, saved, start, changes), data)
         weights = starting_weights(config, saved)
     described: Figures = {
         "row": row.name,
         "seed": run.seed,
-        "sample": bench.sample.checksum,
+        "sample": experiment.sample.checksum,
         "data": fingerprint(data.directory),
         "code": code_version(MEASURING),
         "config": config.model_dump(mode="json", exclude={"data"}),
     }
-    if _known(folder / FIGURES, described, bench.warn) and ((folder / MODEL).exists() or not needed):
+    if _known(folder / FIGURES, described, experiment.warn) and ((folder / MODEL).exists() or not needed):
         return
     (folder / FIGURES).unlink(missing_ok=True)  # they may be all that the folder has
-    with bench.watch(run.name, config.train.steps, folder) as observer:
+    with experiment.watch(run.name, config.train.steps, folder) as observer:
         last = train_to_the_end(config, data, folder, observer, weights=weights)
     translator = load(folder / MODEL, engine="torch")
     figures: Figures = {
         "parameters": cost(config.model).parameters,
         "steps": last["step"],
         "tokens_per_second": round(last["tokens"] / last["seconds"], 1),
-        "perplexity": _perplexity(translator, bench.sample),
-        "writings": [_written(translator, bench.sample, writing) for writing in row.writings],
+        "perplexity": _perplexity(translator, experiment.sample),
+        "writings": [_written(translator, experiment.sample, writing) for writing in row.writings],
     }
     write_json(folder / FIGURES, {**described, **figures})
 
@@ -147,9 +149,9 @@ def _written(translator: Translator, sample: Sample, writing: Writing) -> Figure
     }
 
 
-def _run_listops(bench: Bench, run: ListOpsRun) -> None:
+def _run_listops(experiment: LaterExperiment, run: ListOpsRun) -> None:
     """Train a model on expressions of a length, in a process of its own, whose memory is measured."""
-    plan, folder = bench.plan.listops, bench.out / run.name
+    plan, folder = experiment.plan.listops, experiment.out / run.name
     assert plan is not None
     own = merged(plan.set, {"model": plan.mixings[run.model], "train": {"steps": plan.steps, "seed": run.seed}})
     # An expression has as many tokens as symbols, and EOS; a batch has at least 8 of the longest.
@@ -167,13 +169,13 @@ def _run_listops(bench: Bench, run: ListOpsRun) -> None:
         "settings": settings,
         "code": code_version(MEASURING),
     }
-    if _known(folder / FIGURES, described, bench.warn):
+    if _known(folder / FIGURES, described, experiment.warn):
         return
     (folder / FIGURES).unlink(missing_ok=True)
-    data, test = _expressions(plan, run, bench.out / run.data)
+    data, test = _expressions(plan, run, experiment.out / run.data)
     command = [sys.executable, "-m", "regard", "train", "--preset", "tiny", "--data", str(data), "--out", str(folder)]
     command += [part for setting in settings for part in ("--set", setting)]
-    with bench.watch(run.name, plan.steps, folder):
+    with experiment.watch(run.name, plan.steps, folder):
         _alone(command, folder)
     classifier = load_classifier(folder / MODEL)
     classifier.most_tokens = 4 * run.length  # read to the end

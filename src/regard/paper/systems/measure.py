@@ -48,7 +48,7 @@ class Tested(Frozen):
     """Operations of training."""
     bleu: float
     interval: Bounds
-    """95 %, by bootstrap over the sentences."""
+    """95 % interval of BLEU, by bootstrap over the sentences."""
     signature: str
     by_length: tuple[LengthGroup, ...]
     measured_on: str
@@ -131,7 +131,7 @@ def known_tested(path: Path, config: Config, data: Prepared, sample: Sample, war
 
 
 def run_settings(config: Config) -> dict[str, Any]:
-    """Return what identifies a run, without the folder of its data and the step to which it is trained."""
+    """Return the settings that identify a run, without the folder of its data and its last step."""
     values = config.model_dump(mode="json", exclude={"data", "start"})
     values["train"].pop("steps")
     return values

@@ -28,11 +28,11 @@ from regard.train.validation import Validator
 
 RATE, TOKENS, TIME, ENSEMBLE = "rate.json", "same-tokens.json", "same-time.json", "ensemble.json"
 AT_TOKENS = f"{MODEL}-same-tokens"
-"""Folder of the model that was tested after the same tokens; the run goes on."""
+"""Folder of the model that was tested after the same tokens, while the run continues."""
 
 
 @dataclass(frozen=True)
-class Bench:
+class Table2Experiment:
     """The plan, data and folders that all systems share."""
 
     plan: Table2
@@ -56,28 +56,28 @@ Outcomes = dict[str, SystemResult | str]
 """The figures by system, or the reason why there are none."""
 
 
-def run_table2(bench: Bench, wanted: list[str], *, fresh: bool = False) -> Outcomes:
+def run_table2(experiment: Table2Experiment, wanted: list[str], *, fresh: bool = False) -> Outcomes:
     """Train and test the baseline and the wanted systems, or all; the outcomes also include others that are done.
 
     With `fresh` the wanted ones, or all, start over.
     """
-    configs, outcomes = configurations(bench.plan, bench.data), Outcomes()
-    chosen = [system.name for system in chosen_systems(bench.plan, wanted)]
-    first = bench.plan.systems[0].name
+    configs, outcomes = configurations(experiment.plan, experiment.data), Outcomes()
+    chosen = [system.name for system in chosen_systems(experiment.plan, wanted)]
+    first = experiment.plan.systems[0].name
     for name in (wanted or chosen) if fresh else ():
-        remove_system(bench.out / name)
-    for system in bench.plan.systems:
+        remove_system(experiment.out / name)
+    for system in experiment.plan.systems:
         base = outcomes.get(first)
         goals = base.tokens if isinstance(base, SystemResult) else {}
         before = outcomes.get(system.refines) if system.refines is not None else None
         if system.name not in chosen:
-            if (there := _already(bench, system, configs[system.name])) is not None:
+            if (there := _already(experiment, system, configs[system.name])) is not None:
                 outcomes[system.name] = there
             continue
         try:
             if isinstance(before, str):
                 raise Failed(f"{system.refines} failed")
-            outcomes[system.name] = _run_system(bench, system, configs[system.name], goals, before)
+            outcomes[system.name] = _run_system(experiment, system, configs[system.name], goals, before)
         except Failed as failure:
             if system.name == first:
                 raise
@@ -86,27 +86,27 @@ def run_table2(bench: Bench, wanted: list[str], *, fresh: bool = False) -> Outco
 
 
 def _run_system(
-    bench: Bench, system: System, config: Config, goals: dict[int, Tested], before: SystemResult | None
+    experiment: Table2Experiment, system: System, config: Config, goals: dict[int, Tested], before: SystemResult | None
 ) -> SystemResult:
-    rate = _chosen_rate(bench, system, config, before)
+    rate = _chosen_rate(experiment, system, config, before)
     tokens, time = {}, {}
     for seed in system.seeds:
         one = with_train(config, seed=seed, peak_rate=rate)
         goal = goals.get(seed) or next(iter(goals.values()), None)
         if before is not None:
-            tokens[seed] = _refined(bench, system, one, seed, before)
+            tokens[seed] = _refined(experiment, system, one, seed, before)
         else:
-            tokens[seed], time[seed] = _moments(bench, system, one, seed, goal)
-    return SystemResult(tokens, time, _ensemble(bench, system, config, tokens))
+            tokens[seed], time[seed] = _moments(experiment, system, one, seed, goal)
+    return SystemResult(tokens, time, _ensemble(experiment, system, config, tokens))
 
 
-def _folder(bench: Bench, system: System | str, seed: int) -> Path:
-    return bench.out / (system if isinstance(system, str) else system.name) / f"seed-{seed}"
+def _folder(experiment: Table2Experiment, system: System | str, seed: int) -> Path:
+    return experiment.out / (system if isinstance(system, str) else system.name) / f"seed-{seed}"
 
 
-def _already(bench: Bench, system: System, config: Config) -> SystemResult | None:
-    """Return the figures of a system that is done; None unless all of them are there."""
-    path = bench.out / system.name / RATE
+def _already(experiment: Table2Experiment, system: System, config: Config) -> SystemResult | None:
+    """Return the figures of a finished system; None unless all of them exist."""
+    path = experiment.out / system.name / RATE
     if not path.exists():
         return None
     rate = read_json(path)["rate"]
@@ -115,32 +115,36 @@ def _already(bench: Bench, system: System, config: Config) -> SystemResult | Non
         moments.append({})
         for seed in system.seeds:
             one = with_train(config, seed=seed, peak_rate=rate)
-            found = known_tested(_folder(bench, system, seed) / name, one, bench.data, bench.sample, bench.warn)
+            found = known_tested(
+                _folder(experiment, system, seed) / name, one, experiment.data, experiment.sample, experiment.warn
+            )
             if found is None:
                 return None
             moments[-1][seed] = found
     together = None
     if system.ensemble is not None:
-        together = known_tested(bench.out / system.name / ENSEMBLE, config, bench.data, bench.sample, bench.warn)
+        together = known_tested(
+            experiment.out / system.name / ENSEMBLE, config, experiment.data, experiment.sample, experiment.warn
+        )
     return SystemResult(moments[0], moments[1] if len(moments) > 1 else {}, together)
 
 
-def _chosen_rate(bench: Bench, system: System, config: Config, before: SystemResult | None) -> float:
+def _chosen_rate(experiment: Table2Experiment, system: System, config: Config, before: SystemResult | None) -> float:
     """Return the learning rate that is best on the validation set after a part of the run, with the first seed.
 
     The best is that of the lowest loss or, where train.best is bleu, of the highest BLEU.
     """
-    path = bench.out / system.name / RATE
+    path = experiment.out / system.name / RATE
     identity = {
-        "settings": {**run_settings(config), "rates": list(system.rates), "share": bench.plan.rate_share},
-        "data": fingerprint(bench.data.directory),
+        "settings": {**run_settings(config), "rates": list(system.rates), "share": experiment.plan.rate_share},
+        "data": fingerprint(experiment.data.directory),
         "code": training_version(config.train.objective),
     }
     if path.exists():
         there = read_json(path)
         if all(there.get(key) == value for key, value in identity.items()):
             return float(there["rate"])
-    steps = max(1, round(config.train.steps * bench.plan.rate_share))
+    steps = max(1, round(config.train.steps * experiment.plan.rate_share))
     losses = {}
     for rate in system.rates:
         tried = with_train(
@@ -152,12 +156,12 @@ def _chosen_rate(bench: Bench, system: System, config: Config, before: SystemRes
             average_last=1,
             keep_last=1,
         )
-        run = bench.out / system.name / f"rate-{rate:g}"
+        run = experiment.out / system.name / f"rate-{rate:g}"
         try:
-            _train(bench, f"{system.name}, rate {rate:g}", tried, run, system, system.seeds[0], before)
+            _train(experiment, f"{system.name}, rate {rate:g}", tried, run, system, system.seeds[0], before)
             losses[rate] = _last_loss(run, config.train.best)
         except Failed as failure:
-            bench.warn(f"{system.name}, rate {rate:g}: {failure}")
+            experiment.warn(f"{system.name}, rate {rate:g}: {failure}")
             losses[rate] = math.inf
     best = min(losses, key=losses.__getitem__)
     if not math.isfinite(losses[best]):
@@ -176,19 +180,27 @@ def _last_loss(run: Path, best: str) -> float:
 
 
 def _train(
-    bench: Bench, title: str, config: Config, run: Path, system: System, seed: int, before: SystemResult | None
+    experiment: Table2Experiment,
+    title: str,
+    config: Config,
+    run: Path,
+    system: System,
+    seed: int,
+    before: SystemResult | None,
 ) -> Record:
     """Train to the last step; a refined system starts from the trained model of the same seed."""
     weights = None
     if before is not None and system.refines is not None:
-        start = _folder(bench, system.refines, _seed_before(before, seed)) / AT_TOKENS
+        start = _folder(experiment, system.refines, _seed_before(before, seed)) / AT_TOKENS
         weights = dict(load_model(start).model.state_dict())
-    with bench.watch(title, config.train.steps, run) as observer:
-        return train_to_the_end(config, bench.data, run, observer, weights=weights, validator=_validator(bench, config))
+    with experiment.watch(title, config.train.steps, run) as observer:
+        return train_to_the_end(
+            config, experiment.data, run, observer, weights=weights, validator=_validator(experiment, config)
+        )
 
 
-def _validator(bench: Bench, config: Config) -> Validator | None:
-    return bleu_validator(bench.data, config, subword_files(bench.data)) if config.train.bleu else None
+def _validator(experiment: Table2Experiment, config: Config) -> Validator | None:
+    return bleu_validator(experiment.data, config, subword_files(experiment.data)) if config.train.bleu else None
 
 
 def _seed_before(before: SystemResult, seed: int) -> int:
@@ -196,25 +208,29 @@ def _seed_before(before: SystemResult, seed: int) -> int:
     return seed if seed in before.tokens else next(iter(before.tokens))
 
 
-def _moments(bench: Bench, system: System, config: Config, seed: int, goal: Tested | None) -> tuple[Tested, Tested]:
+def _moments(
+    experiment: Table2Experiment, system: System, config: Config, seed: int, goal: Tested | None
+) -> tuple[Tested, Tested]:
     """Train until both moments are tested; for the baseline, which has no goal, they coincide."""
-    run, title = _folder(bench, system, seed), f"{system.name}, seed {seed}"
+    run, title = _folder(experiment, system, seed), f"{system.name}, seed {seed}"
     paths = run / TOKENS, run / TIME
-    by_tokens, by_time = (known_tested(path, config, bench.data, bench.sample, bench.warn) for path in paths)
+    by_tokens, by_time = (
+        known_tested(path, config, experiment.data, experiment.sample, experiment.warn) for path in paths
+    )
     if by_time is not None and goal is not None and not _in_time(run, config, by_time, goal):
         by_time = None  # the baseline was trained again and took another time
     while by_tokens is None or by_time is None:
         steps = [config.train.steps] if by_tokens is None or goal is None else []
         if by_time is None and goal is not None:
             steps.append(step_at(run, config.train.checkpoint_every, goal.cpu_seconds))
-        last = _train(bench, title, with_train(config, steps=min(steps)), run, system, seed, None)
+        last = _train(experiment, title, with_train(config, steps=min(steps)), run, system, seed, None)
         at_tokens = last["step"] == config.train.steps and by_tokens is None
         at_time = by_time is None and (
             last["step"] == config.train.steps if goal is None else last["cpu_seconds"] >= goal.cpu_seconds
         )
         if not at_tokens and not at_time:
             continue
-        tested, lines = tested_run(run / MODEL, config, bench.data, bench.sample, last)
+        tested, lines = tested_run(run / MODEL, config, experiment.data, experiment.sample, last)
         if at_tokens:
             _copy_model(run / MODEL, run / AT_TOKENS)
             keep_tested(paths[0], by_tokens := tested, lines)
@@ -253,14 +269,14 @@ def _checkpoints(run: Path, every: int) -> list[tuple[int, float]]:
     return [(0, 0.0), *((line["step"], line["cpu_seconds"]) for line in progress(run) if line["step"] % every == 0)]
 
 
-def _refined(bench: Bench, system: System, config: Config, seed: int, before: SystemResult) -> Tested:
+def _refined(experiment: Table2Experiment, system: System, config: Config, seed: int, before: SystemResult) -> Tested:
     """Train a system that continues another's model, and test it; its cost includes that of the other."""
-    run = _folder(bench, system, seed)
-    tested = known_tested(run / TOKENS, config, bench.data, bench.sample, bench.warn)
+    run = _folder(experiment, system, seed)
+    tested = known_tested(run / TOKENS, config, experiment.data, experiment.sample, experiment.warn)
     if tested is None:
-        last = _train(bench, f"{system.name}, seed {seed}", config, run, system, seed, before)
+        last = _train(experiment, f"{system.name}, seed {seed}", config, run, system, seed, before)
         first = before.tokens[_seed_before(before, seed)]
-        tested, lines = tested_run(run / MODEL, config, bench.data, bench.sample, last, first)
+        tested, lines = tested_run(run / MODEL, config, experiment.data, experiment.sample, last, first)
         _copy_model(run / MODEL, run / AT_TOKENS)
         keep_tested(run / TOKENS, tested, lines)
     return tested
@@ -274,14 +290,16 @@ def _copy_model(model: Path, copy: Path) -> None:
                 shutil.copyfile(path, temporary / path.name)
 
 
-def _ensemble(bench: Bench, system: System, config: Config, tokens: Mapping[int, Tested]) -> Tested | None:
-    """Test the ensemble of a system's seeds, if the plan has one; it costs what all of them cost."""
+def _ensemble(
+    experiment: Table2Experiment, system: System, config: Config, tokens: Mapping[int, Tested]
+) -> Tested | None:
+    """Test the ensemble of a system's seeds, if the plan has one; its cost is the sum of theirs."""
     if system.ensemble is None:
         return None
-    path = bench.out / system.name / ENSEMBLE
-    tested = known_tested(path, config, bench.data, bench.sample, bench.warn)
+    path = experiment.out / system.name / ENSEMBLE
+    tested = known_tested(path, config, experiment.data, experiment.sample, experiment.warn)
     if tested is None or tested.tokens != sum(one.tokens for one in tokens.values()):
-        lines, figures = measured([_folder(bench, system, seed) / AT_TOKENS for seed in tokens], bench.sample)
+        lines, figures = measured([_folder(experiment, system, seed) / AT_TOKENS for seed in tokens], experiment.sample)
         one = next(iter(tokens.values()))
         tested = Tested(
             rate=one.rate,
@@ -291,7 +309,7 @@ def _ensemble(bench: Bench, system: System, config: Config, tokens: Mapping[int,
             parameters=sum(one.parameters for one in tokens.values()),
             flops=sum(one.flops for one in tokens.values()),
             settings=run_settings(config),
-            data=fingerprint(bench.data.directory),
+            data=fingerprint(experiment.data.directory),
             **figures,
         )
         keep_tested(path, tested, lines)

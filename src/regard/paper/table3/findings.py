@@ -59,10 +59,10 @@ class JudgedFinding:
     expected: Change
     verdict: Verdict
     difference: float | None
-    """Of the perplexity, in percent of base's."""
+    """Difference of the perplexity, in percent of base's."""
     interval: tuple[float, float] | None
     bleu: MeasuredDifference | None
-    """Of BLEU, in points; it does not change the verdict."""
+    """Difference of BLEU, in points; it does not change the verdict."""
     seeds: tuple[int, ...]
     reason: str | None
     """The reason why it was not judged."""
@@ -115,7 +115,7 @@ def judge(finding: Finding, compared: RowComparison, margin: float) -> JudgedFin
 
 
 def verdict(expected: Change, found: Interval, margin: float) -> Verdict:
-    """Say whether an interval shows what is expected, contradicts it, or neither."""
+    """Say whether an interval agrees with the expectation, contradicts it, or neither."""
     if expected == "same":
         if -margin <= found.low and found.high <= margin:
             return "reappears"

@@ -34,7 +34,7 @@ Cells = Sequence[tuple[str, int]]
 
 @dataclass(frozen=True)
 class Pooled:
-    """The deviation of one run from what its row and its seed explain."""
+    """The standard deviation of a run around the effects of its row and its seed."""
 
     deviation: float
     degrees: int

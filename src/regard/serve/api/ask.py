@@ -21,7 +21,7 @@ SHORT = 40  # characters; too few to detect a language from one text alone
 
 
 @dataclass(frozen=True)
-class Asked:
+class TranslationRequest:
     """A validated translation request: texts, languages and options."""
 
     texts: Sequence[str]
@@ -110,7 +110,7 @@ def reached(state: AppState, target: str) -> None:
         raise Refused(400, f"{name(target)} ({target}) is not available as a target language")
 
 
-def sources(state: AppState, asked: Asked) -> list[Detected]:
+def sources(state: AppState, asked: TranslationRequest) -> list[Detected]:
     """Return each text's language, detected among those that can be translated unless it is given. Short texts are
     detected together.
     """
@@ -123,7 +123,9 @@ def sources(state: AppState, asked: Asked) -> list[Detected]:
     return [found[text] for text in judged]
 
 
-def translated(state: AppState, asked: Asked, cancellation: CancellationToken) -> list[tuple[Detected, Answer]]:
+def translated(
+    state: AppState, asked: TranslationRequest, cancellation: CancellationToken
+) -> list[tuple[Detected, Answer]]:
     """Return each text's language and translation; texts in one language are translated together."""
     read = sources(state, asked)
     done: dict[int, Answer] = {}
@@ -149,7 +151,7 @@ def translated(state: AppState, asked: Asked, cancellation: CancellationToken) -
     return [(_told(one, done[number], asked), done[number]) for number, one in enumerate(read)]
 
 
-def _told(read: Detected, answer: Answer, asked: Asked) -> Detected:
-    """Return the language of a text: if it is detected, the one that the text was left in, as /detect has it."""
+def _told(read: Detected, answer: Answer, asked: TranslationRequest) -> Detected:
+    """Return the language of a text; if it was detected, that in which the text was left, as /detect returns it."""
     found = None if answer.translation is None else answer.translation.language
     return read if asked.source is not None or found is None else found

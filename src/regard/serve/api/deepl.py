@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from regard.serve.api import ask
-from regard.serve.api.ask import Asked
+from regard.serve.api.ask import TranslationRequest
 from regard.serve.api.described import (
     KEY,
     Operation,
@@ -168,7 +168,7 @@ async def usage(state: AppState, request: Request) -> Response:
     return JSONResponse({"character_count": state.used[holder], "character_limit": limit or UNLIMITED})
 
 
-def _asked(state: AppState, found: Fields) -> Asked:
+def _asked(state: AppState, found: Fields) -> TranslationRequest:
     given = found.get("text", found.get("text[]"))
     if given is None or given == []:
         raise Refused(400, "Parameter 'text' not specified.")
@@ -191,7 +191,7 @@ def _asked(state: AppState, found: Fields) -> Asked:
         ask.route(state, source, target)
     else:
         ask.reached(state, target)
-    return Asked(
+    return TranslationRequest(
         texts,
         source,
         target,
@@ -203,7 +203,9 @@ def _asked(state: AppState, found: Fields) -> Asked:
     )
 
 
-def _with_terms(state: AppState, asked: Asked, holder: str | None, glossary_id: str | None) -> Asked:
+def _with_terms(
+    state: AppState, asked: TranslationRequest, holder: str | None, glossary_id: str | None
+) -> TranslationRequest:
     """Return a request with the glossary that it names, which must be of its languages."""
     if glossary_id is None:
         return asked

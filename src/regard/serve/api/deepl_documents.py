@@ -37,7 +37,7 @@ from regard.serve.api.described import (
     record,
     string,
 )
-from regard.serve.api.documents import REPORT, Sent
+from regard.serve.api.documents import REPORT, UploadedDocument
 from regard.serve.api.fields import Fields, Supported, Upload, fields
 from regard.serve.jobs import DocumentJob, Status
 from regard.serve.limits.admission import Lease
@@ -46,7 +46,7 @@ from regard.serve.state import AppState
 
 BINARY = "application/octet-stream"
 PATH = "/v2/document/{document_id}"
-STATUS_SECONDS = 1.0  # that a status waits for the end, so that a client that asks every few seconds learns of it soon
+STATUS_SECONDS = 1.0  # that a request for the status waits for the end of its job
 ERRORS = (400, 403, 404, 429)
 UPLOAD: Supported = {
     "file": None,
@@ -165,7 +165,7 @@ async def cancel(state: AppState, request: Request) -> Response:
     return JSONResponse({})
 
 
-async def _perform(state: AppState, job: DocumentJob, document: Sent, lease: Lease) -> None:
+async def _perform(state: AppState, job: DocumentJob, document: UploadedDocument, lease: Lease) -> None:
     """Translate a document, and store the result or why there is none."""
     try:
         read = await state.run_document(lease, lambda cancellation: documents.read(state, document, cancellation))
@@ -205,7 +205,7 @@ async def _job(state: AppState, request: Request) -> DocumentJob:
     return job
 
 
-def _sent(state: AppState, found: Fields) -> Sent:
+def _sent(state: AppState, found: Fields) -> UploadedDocument:
     file = found.get("file")
     if not isinstance(file, Upload):
         raise Refused(400, "Parameter 'file' not specified.")

@@ -9,7 +9,7 @@ from regard.documents.package import unpacked_bytes
 from regard.documents.translate import Opened, Result, known, open_document
 from regard.errors import UserError
 from regard.serve.api import ask
-from regard.serve.api.ask import Asked
+from regard.serve.api.ask import TranslationRequest
 from regard.serve.api.described import Schema, record
 from regard.serve.api.fields import Upload
 from regard.serve.batching.cancellation import CancellationToken
@@ -30,7 +30,7 @@ NAMING = (".tmx",)  # formats that have texts in several languages, of which the
 
 
 @dataclass(frozen=True)
-class Sent:
+class UploadedDocument:
     """A document to translate, as it was uploaded."""
 
     name: str
@@ -43,7 +43,7 @@ class Sent:
 
 
 @dataclass(frozen=True)
-class Read:
+class ParsedDocument:
     """A document divided into texts, and its languages."""
 
     opened: Opened
@@ -61,32 +61,35 @@ class Read:
         return beside(PurePath(self.opened.name), self.source, self.target).name
 
 
-def sent(file: Upload, name: str, source: str | None, target: str) -> Sent:
+def sent(file: Upload, name: str, source: str | None, target: str) -> UploadedDocument:
     """Return a document with a safe name; raise Refused if it can't be one."""
     title = safe_name(name)
     if not title:
         raise Refused(400, "Invalid request: empty file")
     if not known(title):
         raise Refused(400, "Invalid request: file format not supported")
-    return Sent(title, file.content, source, target)
+    return UploadedDocument(title, file.content, source, target)
 
 
-def read(state: AppState, document: Sent, cancellation: CancellationToken) -> Read:
+def read(state: AppState, document: UploadedDocument, cancellation: CancellationToken) -> ParsedDocument:
     """Parse a document and detect its language."""
     size = unpacked_bytes(document.content)
     if size > state.settings.unpacked_bytes:
         most = state.settings.unpacked_bytes
         raise Refused(413, f"{document.name}: {size} bytes when unpacked; {most} bytes are allowed")
     opened = _opened(state, document, document.source, cancellation)
-    (found,) = ask.sources(state, Asked([opened.seen], document.source, document.target))
+    (found,) = ask.sources(state, TranslationRequest([opened.seen], document.source, document.target))
     if document.source is None and opened.format in NAMING:
         opened = _opened(state, document, found.language, cancellation)
     ask.route(state, found.language, document.target)
-    return Read(opened, found.language, document.target, document.formality)
+    return ParsedDocument(opened, found.language, document.target, document.formality)
 
 
 def translate(
-    state: AppState, document: Read, cancellation: CancellationToken, progress: Callable[[float], None] | None = None
+    state: AppState,
+    document: ParsedDocument,
+    cancellation: CancellationToken,
+    progress: Callable[[float], None] | None = None,
 ) -> Result:
     """Translate a document that was read."""
     route = ask.route(state, document.source, document.target, document.formality)
@@ -99,7 +102,7 @@ def translate(
         raise _invalid(error) from None
 
 
-def _opened(state: AppState, document: Sent, source: str | None, cancellation: CancellationToken) -> Opened:
+def _opened(state: AppState, document: UploadedDocument, source: str | None, cancellation: CancellationToken) -> Opened:
     try:
         with state.service.processor(cancellation):
             return open_document(document.content, document.name, source=source, target=document.target)

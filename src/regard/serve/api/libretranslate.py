@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse, Response
 
 from regard.documents.translate import READERS, Result
 from regard.serve.api import ask, documents
-from regard.serve.api.ask import Asked
+from regard.serve.api.ask import TranslationRequest
 from regard.serve.api.described import (
     Operation,
     Schema,
@@ -23,7 +23,7 @@ from regard.serve.api.described import (
     string,
     text,
 )
-from regard.serve.api.documents import REPORT, Read
+from regard.serve.api.documents import REPORT, ParsedDocument
 from regard.serve.api.fields import Fields, Supported, Upload, fields
 from regard.serve.api.languages import served
 from regard.serve.batching.cancellation import CancellationToken
@@ -127,7 +127,7 @@ async def translate(state: AppState, request: Request) -> Response:
     format_ = ask.text_field(found, "format") or "text"
     if format_ not in ("text", "html"):
         raise Refused(400, f"{format_[:40]} format is not supported")
-    asked = Asked(
+    asked = TranslationRequest(
         texts,
         source,
         target,
@@ -172,7 +172,7 @@ async def translate_file(state: AppState, request: Request) -> Response:
     source, target = pair(state, found)
     document, seconds = documents.sent(file, file.name, source, target), state.settings.file_deadline
 
-    def reading(cancellation: CancellationToken) -> Read:
+    def reading(cancellation: CancellationToken) -> ParsedDocument:
         return documents.read(state, document, cancellation)
 
     read = await state.run(request, reading, seconds, document=True)

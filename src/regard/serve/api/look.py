@@ -12,7 +12,7 @@ from regard.documents.placement import Pairs
 from regard.errors import UserError
 from regard.look.page import page
 from regard.serve.api import ask
-from regard.serve.api.ask import Asked
+from regard.serve.api.ask import TranslationRequest
 from regard.serve.api.described import Operation, Schema, answers, array, body, or_null, record, string, text
 from regard.serve.api.fields import Fields, fields
 from regard.serve.api.libretranslate import FORCE, FORCED, WORK, charged, direction, forced, holder_of, pair, refusal
@@ -170,7 +170,7 @@ async def _run(
     state: AppState,
     request: Request,
     most: int,
-    work: Callable[[AppState, Asked, CancellationToken], Result],
+    work: Callable[[AppState, TranslationRequest, CancellationToken], Result],
     found: Fields | None = None,
 ) -> Result:
     """Run work on one text, with the checks of key, rate and quota of a translation."""
@@ -180,19 +180,19 @@ async def _run(
     if q is None:
         raise ask.missing("q")
     ask.within(len(q), most)
-    asked = Asked([q], *pair(state, found), force=forced(found))
+    asked = TranslationRequest([q], *pair(state, found), force=forced(found))
     with charged(state, holder, len(q)):
         return await state.run(
             request, lambda cancellation: work(state, asked, cancellation), state.settings.deadline, characters=len(q)
         )
 
 
-def _route(state: AppState, asked: Asked) -> tuple[Step, ...]:
+def _route(state: AppState, asked: TranslationRequest) -> tuple[Step, ...]:
     (source,) = ask.sources(state, asked)
     return ask.route(state, source.language, asked.target)
 
 
-def _details(state: AppState, asked: Asked, cancellation: CancellationToken) -> dict[str, Any]:
+def _details(state: AppState, asked: TranslationRequest, cancellation: CancellationToken) -> dict[str, Any]:
     """Return the (cached) translation, its alignment in words by str.split, and alternatives of the last model of the
     route."""
     text, score = asked.texts[0], 0.0
@@ -227,7 +227,9 @@ def _others(found: Translation, best: str, most: int) -> dict[str, float]:
     return dict(islice(((text, score) for text, score in scores.items() if text not in (best, "")), most))
 
 
-def _words(state: AppState, asked: Asked, cancellation: CancellationToken, beginning: str) -> dict[str, Any]:
+def _words(
+    state: AppState, asked: TranslationRequest, cancellation: CancellationToken, beginning: str
+) -> dict[str, Any]:
     """Return the words that may follow in the translation by the last model of the route."""
     text, last = _before_last(state, asked, cancellation)
     translator = state.service.translator(last, cancellation)
@@ -238,7 +240,7 @@ def _words(state: AppState, asked: Asked, cancellation: CancellationToken, begin
     return {"words": [{"word": one.word, "probability": round(one.probability, 5), "text": one.text} for one in found]}
 
 
-def _look(state: AppState, asked: Asked, cancellation: CancellationToken) -> str:
+def _look(state: AppState, asked: TranslationRequest, cancellation: CancellationToken) -> str:
     """Compute one Look at a time, so that translations keep the CPU."""
     if not state.looking.acquire(blocking=False):
         state.metrics.refused.labels("look").inc()
@@ -251,14 +253,14 @@ def _look(state: AppState, asked: Asked, cancellation: CancellationToken) -> str
         state.looking.release()
 
 
-def _seen(state: AppState, asked: Asked, cancellation: CancellationToken) -> "Look":
+def _seen(state: AppState, asked: TranslationRequest, cancellation: CancellationToken) -> "Look":
     """Compute the Look of the last model of the route."""
     text, last = _before_last(state, asked, cancellation)
     seen = state.service.translator(last, cancellation).look(text, Options(target=last.tag))
     return replace(seen, languages=(last.source, last.target))
 
 
-def _before_last(state: AppState, asked: Asked, cancellation: CancellationToken) -> tuple[str, Step]:
+def _before_last(state: AppState, asked: TranslationRequest, cancellation: CancellationToken) -> tuple[str, Step]:
     """Return the text that the last model of the route translates, and that step."""
     route = _route(state, asked)
     if not route:

@@ -51,7 +51,7 @@ class Job:
         return len(self.sources[number]) + 1  # EOS
 
     def drop(self, error: BaseException) -> None:
-        """Give up the sources that are not started; what an engine has begun keeps the job until it is done."""
+        """Give up the sources that are not started; sources inside an engine keep the job until they are done."""
         self.error = self.error or error
         self.left -= len(self.waiting)
         self.waiting.clear()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Event, Lock
 
-POLL = 0.05  # seconds between checks whether a waiting request goes on
+POLL = 0.05  # seconds between checks whether a waiting request is still wanted
 FOREGROUND, BACKGROUND = 2, 4  # one request has at most this part of the slots at a time: a half, or a quarter
 
 

@@ -33,7 +33,7 @@ FIELDS = tuple(KNOWN)
 
 
 @dataclass(frozen=True)
-class Known:
+class AnswerFields:
     """The extra fields of an answer; None for those that it lacks."""
 
     memory: dict[str, Any] | None = None
@@ -42,25 +42,28 @@ class Known:
     """The glossary's terms that could not be placed."""
     confidence: float | None = None
     warnings: list[str] | None = None
-    """What is wrong with the translation: it `repeats` itself, is `copied` or `short`, has protected text `appended`
-    that the model lost, or was left as it is because of its `language`."""
+    """Warnings by name.
+
+    `repeats`, `copied`, `short`: the translation repeats itself, copies the source, is too short. `appended`: the model
+    lost protected text. `language`: the text was left as it is, since it is in another language.
+    """
     untranslatedLanguage: str | None = None  # as clients read it
     """The language of a text, or of a sentence in it, that was left as it is."""
     protected: list[dict[str, Any]] | None = None
-    """The spans that were not translated, and what became of each."""
+    """The spans that were not translated, with how each was placed."""
 
 
-def knowledge_of(answer: Answer) -> Known:
+def knowledge_of(answer: Answer) -> AnswerFields:
     if answer.memory is not None:
-        return Known({"percent": 100, "source": answer.memory.source, "target": answer.memory.target})
+        return AnswerFields({"percent": 100, "source": answer.memory.source, "target": answer.memory.target})
     one = answer.translation
     if one is None:
-        return Known()
+        return AnswerFields()
     unplaced = [asdict(use) for use in one.unplaced]
     sure = None if one.confidence is None else round(one.confidence, 2)
     other = None if one.language is None else one.language.language
     spans = [asdict(span) for span in one.spans]
-    return Known(_memory(one), unplaced or None, sure, list(one.warnings) or None, other, spans or None)
+    return AnswerFields(_memory(one), unplaced or None, sure, list(one.warnings) or None, other, spans or None)
 
 
 def _memory(one: Translation) -> dict[str, Any] | None:

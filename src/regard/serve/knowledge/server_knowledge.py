@@ -17,7 +17,7 @@ Direction = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Knowledge:
+class ServerKnowledge:
     """A memory, glossaries by direction, and the store of the clients' glossaries."""
 
     memory: Memory | None

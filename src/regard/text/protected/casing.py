@@ -9,10 +9,10 @@ Casing = Literal["capitals", "title"]
 Rank = Callable[[str], int | None]
 """The rank of a word in a vocabulary, the most frequent first; None for one that is not in it."""
 
-LEAST_LETTERS = 4  # of a text in capitals; a shorter one is an abbreviation
-LEAST_TITLE = 3  # words with a capital letter, besides the first
-KNOWN_SHARE = 0.5  # of the words of such a text that the vocabulary has in lower case
-SHORT_WORD = 3  # letters of words that a title leaves in lower case
+LEAST_LETTERS = 4  # letters of a text in capitals; a shorter one is an abbreviation
+LEAST_TITLE = 3  # capitalised words of a title, besides the first
+KNOWN_SHARE = 0.5  # share of such a text's words that the vocabulary has in lower case
+SHORT_WORD = 3  # letters of a word that may be in lower case in a title
 NAME_RANK = 0.6  # a word is more often a name if its rank with a capital is below this share of its other rank
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _TURKIC = frozenset(("tr", "az"))

@@ -10,10 +10,10 @@ from regard.text.protected.languages import base, script_of, scripts_of
 
 LEAST = 0.01  # minimum probability of a reported language
 MOST = 5  # languages reported
-OTHER_SHARE = 0.6  # of the letters that are in another script: the text is in another language
-LEAST_OTHER = 2  # letters in another script
-LEAST_LATIN = 12  # Latin letters, which every language borrows for names
-LEAST_LETTERS = 20  # for telling languages of one script apart
+OTHER_SHARE = 0.6  # share of letters in another script from which a text is in another language
+LEAST_OTHER = 2  # least number of such letters
+LEAST_LATIN = 12  # the same for Latin letters, which every language borrows for names
+LEAST_LETTERS = 20  # letters, and words, from which languages of one script are told apart
 LEAST_WORDS = 4
 SURE = 90.0  # confidence, from 0 to 100, above which a text is left as it is
 # Frequent words that hardly occur in other languages: a text with one of them is in its language.
@@ -34,7 +34,7 @@ WORDS: dict[str, frozenset[str]] = {
         "nl": "het een niet ik je dat van zijn voor met heb hij wij er naar maar ook deze",
     }.items()
 }
-MOST_WORDS = 1 << 14  # whose probability is kept, so that a server's memory does not grow with its texts
+MOST_WORDS = 1 << 14  # words whose probability is cached; the bound limits a server's memory
 
 
 @dataclass(frozen=True)

@@ -116,9 +116,9 @@ _CAPITALISED = re.compile(rf"(?<![\w'’.-])(?=[^\W\d_a-z]){_LETTERS}(?:[-'’]{
 _ANY_WORD = re.compile(r"[^\W\d_]+")
 _OPENS = re.compile(r"(?:^|[.!?:…]['\"”’)]*\s+|[\"“„«(—–]\s*|[\"'‘]\s*$)\W*$")
 FREQUENT = WORDS["en"]
-LETTERS = 3.1  # in a piece, on average, of a word that the model has seldom read
-FEW_LETTERS = 2.0  # of one that has an ending of common words, too
-LOOK_BACK = 16  # characters in which the beginning of a sentence is looked for
+LETTERS = 3.1  # mean letters a piece below which the model has seldom read a word
+FEW_LETTERS = 2.0  # the same for a word with an ending of common words
+LOOK_BACK = 16  # characters before a word that are searched for the beginning of a sentence
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ def _is_of_target(text: str, found: re.Match[str], model: Knowledge) -> bool:
 
 
 def _acts_as_person(text: str, end: int) -> bool:
-    """Return whether the word that ends here is followed by what people do: Berg admires the view."""
+    """Return whether a verb of people follows the word that ends here: Berg admires the view."""
     words = [_bare(one.group()) for one in islice(_WORD.finditer(text, end), 2)]
     following, third = (*words, "", "")[:2]
     does = following.islower() and following.endswith("s") and following not in _SINGULAR and third in _OBJECTS
@@ -272,7 +272,7 @@ def _speaks_of_person(text: str, word: re.Match[str]) -> bool:
 
 
 def _is_of_one(following: str, third: str) -> bool:
-    """Return whether a verb in the singular follows what may be a plural: Vargas writes, Evans usually eats."""
+    """Return whether a verb in the singular follows a word that looks plural: Vargas writes, Evans usually eats."""
     if following in _ADVERBS or following.endswith("ly"):
         verb = third.islower() and len(third) > 3 and third.endswith("s") and not third.endswith(("ss", "us"))
         return verb and third not in _ADVERBS

@@ -11,7 +11,7 @@ from hashlib import blake2b
 
 from regard.text.protected.spans import Span, find_spans
 
-MOST = 8  # reserved tokens, and so spans of one sentence
+MOST = 8  # reserved tokens, and so most spans of one sentence
 TOKENS = tuple(f"<keep{number}>" for number in range(1, MOST + 1))
 SIGNS = tuple(chr(0xFDD1 + number) for number in range(MOST))
 """The character that stands for each token in text."""
@@ -19,7 +19,7 @@ PRIVATE = tuple(chr(0xF8D1 + number) for number in range(MOST))
 """The same as private-use characters, which normalisation keeps."""
 TO_SIGNS = str.maketrans(dict(zip(PRIVATE, SIGNS, strict=True)))
 TO_PRIVATE = str.maketrans(dict(zip(SIGNS, PRIVATE, strict=True)))
-SHARE = 8  # one of so many pairs has its names and numbers replaced
+SHARE = 8  # in one of this many pairs, names and numbers are replaced, too
 
 _MUST_AGREE = frozenset(("url", "email", "placeholder"))
 _REPLACED = frozenset(("url", "email", "placeholder", "path", "code"))

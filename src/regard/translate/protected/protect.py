@@ -38,11 +38,11 @@ HARD: frozenset[Kind] = frozenset(("url", "email", "path", "code", "placeholder"
 MARKS: frozenset[Kind] = frozenset(("emoji", "tag"))
 """Kinds that are no words of the sentence, and are placed beside its words."""
 REPLACING = 2  # attempts with other stand-ins
-ATTEMPTS = 4  # of which the last ones take out what the model lost
-LONG_NUMBER = 2  # digits; a number of so many, or with separators, gets a stand-in at once
-LEAN = 0.18  # by which a word is more probable in the target language, if it is called one of that language
-UNLIKE = 0.34  # probability of the source language below which a word looks like another one
-MOST_SPANS = 40  # of a sentence; more are no sentence
+ATTEMPTS = 4  # attempts in all; the last ones take out the spans that the model lost
+LONG_NUMBER = 2  # digits from which a number gets a stand-in at once; one with separators does, too
+LEAN = 0.18  # least difference of probability by which a word counts as the target language's
+UNLIKE = 0.34  # probability of the source language below which a word looks like another language's
+MOST_SPANS = 40  # spans of a sentence; a text with more is not a sentence
 
 
 @dataclass
@@ -182,7 +182,7 @@ class Protector:
         return bool(self.source) and self.translator.detector.share(word, self.source or "") < UNLIKE
 
     def _read(self, plan: Plan, clean: str) -> Reading:
-        """Return what the model reads, with the plan's stand-ins."""
+        """Return the text that the model reads, with the plan's stand-ins."""
         return read(
             clean, plan.spans, plan.stand_ins, plan.removed, plan.texts, plan.casing, self.ranks.get, self.source
         )
@@ -309,7 +309,7 @@ def _outside(text: str, spans: Sequence[Span], between: str = "") -> str:
 
 
 def _seen(text: str, plan: Plan | None) -> str:
-    """Return the part of a text that terms may be in: what is protected is not translated."""
+    """Return the part of a text that may contain terms: the part that is not protected."""
     return text if plan is None or not plan.spans else _outside(text, plan.spans, " | ")
 
 

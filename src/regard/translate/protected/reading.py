@@ -26,7 +26,7 @@ _HISSING = ("s", "ß", "x", "z")  # names that end so take an apostrophe as thei
 
 @dataclass(frozen=True)
 class Kept:
-    """A protected span, and what became of it in the translation."""
+    """A protected span, and how it reached the translation."""
 
     text: str
     kind: Kind
@@ -227,7 +227,7 @@ def unrestored(reading: Reading, shown: str, rank: Rank, language: str | None) -
 
 
 def _finished(reading: Reading, chunks: list[Chunk], count: Counter[int]) -> Restored:
-    """Append what was lost, and report what became of each span."""
+    """Append lost spans, and report how each span was placed."""
     chunks += [Chunk(f" {slot.text}") for slot in reading.slots if not count[slot.number]]
     chunks.append(Chunk(reading.after))
     kept = [Kept(slot.text, slot.kind, "kept" if count[slot.number] else "appended") for slot in reading.slots]
@@ -245,7 +245,7 @@ def _by_text(slots: Sequence[Slot]) -> dict[str, list[Slot]]:
 
 
 def _say(chunks: list[Chunk], text: str, offset: int, casing: Casing | None, target: str | None, begun: bool) -> bool:
-    """Add a part of what the model wrote, in the case of the source; return whether the text has begun."""
+    """Add a part of the model's output, in the case of the source; return whether the text has begun."""
     if text:
         chunks.append(Chunk(given_back(text, casing, target, first=not begun) if casing else text, offset))
     return begun or any(map(str.isalnum, text))

@@ -1,4 +1,4 @@
-"""The rooms of the house: who may import whom (docs/architecture.md), and that looking in costs nothing."""
+"""The packages: which may import which (docs/architecture.md), and that importing them costs nothing."""
 
 import ast
 import re
@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "regard"
-GROUND = {"code_version", "config", "cores", "errors", "files", "regard"}  # what every room stands on
-ORDER = (  # a room may use the rooms before it that its row names, never those after it
+GROUND = {"code_version", "config", "cores", "errors", "files", "regard"}  # what every package may import
+ORDER = (  # a package may import those before it that its row names, never those after it
     ("text", ""),
     ("documents", "text"),
     ("data", "text"),
@@ -33,13 +33,13 @@ ORDER = (  # a room may use the rooms before it that its row names, never those 
     ("paper", "text data model saved train search engines translate evaluate look"),
     ("demo", "text data model saved train search engines translate evaluate look"),
 )
-ALLOWED: dict[str, set[str]] = {room: set(others.split()) for room, others in ORDER}
+ALLOWED: dict[str, set[str]] = {package: set(others.split()) for package, others in ORDER}
 ALLOWED["cli"] = set(ALLOWED)
-DOORS = {("translate/translator.py", "look")}  # translator.look(text) opens the room below when it is called
+EXCEPTIONS = {("translate/translator.py", "look")}  # translator.look(text) imports the package below when it is called
 LIBRARIES: dict[str, set[str]] = {
     "text": {"sentencepiece", "py3langid", "numpy"},  # py3langid's tables are arrays
     "documents": {"yaml"},
-}  # rooms that may use no others
+}  # packages that may import no other libraries
 CONCRETE = {
     "transformer",
     "recurrent",
@@ -51,14 +51,14 @@ CONCRETE = {
     "dilated",
     "feedforward",
 }
-MOST_FILES = {"model": 12}  # a learner reads them all; other rooms may have 18
+MOST_FILES = {"model": 12}  # a learner reads them all; other packages may have 18
 
 
 def files() -> list[Path]:
     return sorted(SOURCE.rglob("*.py"))
 
 
-def room(path: Path) -> str:
+def package(path: Path) -> str:
     parts = path.relative_to(SOURCE).parts
     return parts[0] if len(parts) > 1 else "regard"
 
@@ -77,11 +77,11 @@ def imported(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("path", files(), ids=lambda path: path.relative_to(SOURCE).as_posix())
-def test_rooms_use_only_the_rooms_before_them(path: Path) -> None:
-    here = room(path)
+def test_packages_import_only_those_before_them(path: Path) -> None:
+    here = package(path)
     if here in GROUND:
         return
-    assert here in ALLOWED, f"{here} is not a room of the house"
+    assert here in ALLOWED, f"{here} is not in the table of imports"
     for name in imported(path):
         if not name.startswith("regard."):
             continue
@@ -89,7 +89,7 @@ def test_rooms_use_only_the_rooms_before_them(path: Path) -> None:
         if (
             there not in GROUND
             and (SOURCE / there).is_dir()
-            and (path.relative_to(SOURCE).as_posix(), there) not in DOORS
+            and (path.relative_to(SOURCE).as_posix(), there) not in EXCEPTIONS
         ):
             assert there == here or there in ALLOWED[here], f"{path}: {here} may not import {there}"
         if here in ("search", "engines", "translate") and there == "model":
@@ -97,8 +97,8 @@ def test_rooms_use_only_the_rooms_before_them(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", files(), ids=lambda path: path.relative_to(SOURCE).as_posix())
-def test_nothing_below_imports_the_command_line_and_no_room_imports_what_it_should_not(path: Path) -> None:
-    here, names = room(path), imported(path)
+def test_nothing_below_imports_the_command_line_and_no_package_imports_what_it_should_not(path: Path) -> None:
+    here, names = package(path), imported(path)
     if here not in ("cli", "regard"):
         assert not any(name.startswith(("regard.cli", "typer", "rich")) for name in names)
     if here in LIBRARIES:
@@ -117,7 +117,7 @@ def test_ground_floor_stands_on_nothing() -> None:
 def test_package_files_are_empty() -> None:
     for path in SOURCE.rglob("__init__.py"):
         if path.parent != SOURCE:
-            assert path.read_text() == "", f"{path} holds nothing, so that importing a room costs nothing"
+            assert path.read_text() == "", f"{path} holds nothing, so that importing a package costs nothing"
 
 
 @pytest.mark.parametrize("statement", ["import regard", "import regard.cli.main", "import regard.config.run"])
@@ -137,42 +137,42 @@ def test_a_plain_text_is_translated_without_what_it_does_not_need() -> None:
     assert (result.returncode, result.stderr) == (0, "") and result.stdout.strip()
 
 
-def rooms() -> set[str]:
+def packages() -> set[str]:
     """Every folder of the package that holds code, such as model and model/kernels."""
     folders = {path.parent.relative_to(SOURCE).as_posix() for path in files()}
     return {folder for folder in folders if folder != "."}
 
 
-@pytest.mark.parametrize("name", sorted(rooms()))
-def test_no_room_is_crowded(name: str) -> None:
+@pytest.mark.parametrize("name", sorted(packages()))
+def test_no_package_is_crowded(name: str) -> None:
     inside = [path.name for path in (SOURCE / name).glob("*.py") if path.name != "__init__.py"]
-    assert len(inside) <= MOST_FILES.get(name, 17), f"{name} wants sub-rooms: {len(inside)} files beside __init__.py"
+    assert len(inside) <= MOST_FILES.get(name, 17), f"{name} needs sub-packages: {len(inside)} files beside __init__.py"
 
 
-def test_module_names_do_not_repeat_their_room() -> None:
+def test_module_names_do_not_repeat_their_package() -> None:
     assert not [path for path in files() if path.stem == path.parent.name], "say what it is, as in saved/saved_model.py"
 
 
 def mapped(page: str) -> list[str]:
-    """The rooms that a README's map shows, in its order."""
+    """The packages that a README's map shows, in its order."""
     text = (SOURCE.parents[1] / page).read_text(encoding="utf-8")
     lines = re.findall(r"^  ((?:\w+/ +)+)", text[text.index("\nsrc/regard/\n") :], re.MULTILINE)
     return [name for names in lines for name in names.replace("/", " ").split()]
 
 
 def described() -> set[str]:
-    """The rooms that docs/architecture.md describes, and those within them."""
+    """The packages and sub-packages that docs/architecture.md describes."""
     text = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8").split("## The life")[0]
     names = re.findall(r"`([a-z0-9.]+)`", " ".join(re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)))
     return {name.replace(".", "/") for name in names}
 
 
-def test_the_architecture_describes_every_room() -> None:
-    assert described() == rooms() >= {"model", "model/kernels", "demo", "cli"}
+def test_the_architecture_describes_every_package() -> None:
+    assert described() == packages() >= {"model", "model/kernels", "demo", "cli"}
 
 
 @pytest.mark.parametrize("page", ["README.md", "README.ko.md"])
-def test_the_map_of_a_readme_has_the_rooms_in_the_order_of_their_use_on_one_screen(page: str) -> None:
+def test_the_map_of_a_readme_has_the_packages_in_the_order_of_their_use_on_one_screen(page: str) -> None:
     assert mapped(page) == ["config", *(name for name, _ in ORDER), "cli"]
     text = (SOURCE.parents[1] / page).read_text(encoding="utf-8")
     assert text[text.index("\nsrc/regard/\n") :].split("```")[0].count("\n") <= 30
