@@ -291,6 +291,12 @@ def test_signed_and_encrypted_documents_are_refused() -> None:
         texts(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "a.docx")
 
 
+def test_a_format_by_another_name_is_refused() -> None:
+    for read in (texts, lambda content, name: translated(content, name, bilingual=True)):
+        with pytest.raises(UserError, match="a.xlsx: is a .docx by another name; rename it"):
+            read(word(paragraph(("", "Some words"))), "a.xlsx")
+
+
 def test_side_by_side() -> None:
     section = f"<w:p><w:pPr><w:sectPr/></w:pPr>{runs(('', 'Last words'))}</w:p>"
     mark = "<w:bookmarkStart w:id='1' w:name='x'/><w:bookmarkEnd w:id='1'/>"
