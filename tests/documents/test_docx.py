@@ -112,6 +112,22 @@ def test_fields_stay_but_for_what_contents_and_links_show() -> None:
     assert kept(content, "a.docx") == {"field": 3}
 
 
+def test_a_field_without_an_end_is_no_longer_than_its_paragraph() -> None:
+    begin = '<w:r><w:fldChar w:fldCharType="begin"/></w:r>'
+    content = f"<w:p>{runs(('', 'Words'))}{begin}{runs(('', 'code'))}</w:p>{paragraph(('', 'More words'))}"
+    assert texts(word(content), "a.docx") == ["Words", "More words"]
+    assert body(translated(word(content), "a.docx")) == content
+
+
+def test_an_emoji_has_its_spaces() -> None:
+    """Word writes one as a symbol with an alternative."""
+    space = 'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
+    choice = '<mc:Choice Requires="w16se"><x/></mc:Choice><mc:Fallback><w:t>😊</w:t></mc:Fallback>'
+    sign = f"<w:r><mc:AlternateContent {space}>{choice}</mc:AlternateContent></w:r>"
+    found = body(translated(word(f"<w:p>{runs(('', 'I like '))}{sign}{runs(('', ' it'))}</w:p>"), "a.docx", upper))
+    assert seen(found) == "I LIKE 😊 IT"
+
+
 def test_what_is_not_text_stays() -> None:
     paragraphs = (
         f"<w:p>{runs(('<w:vanish/>', 'hidden words'))}</w:p>",
@@ -273,6 +289,12 @@ def test_signed_and_encrypted_documents_are_refused() -> None:
         texts(signed, "a.docx")
     with pytest.raises(UserError, match="is encrypted"):
         texts(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "a.docx")
+
+
+def test_a_format_by_another_name_is_refused() -> None:
+    for read in (texts, lambda content, name: translated(content, name, bilingual=True)):
+        with pytest.raises(UserError, match="a.xlsx: is a .docx by another name; rename it"):
+            read(word(paragraph(("", "Some words"))), "a.xlsx")
 
 
 def test_side_by_side() -> None:

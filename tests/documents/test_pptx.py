@@ -73,6 +73,14 @@ def test_a_run_has_one_text_and_fields_breaks_and_ends_stay() -> None:
     assert '<a:pPr lvl="1" rtl="1"/>' in turned and 'lang="ar"' in turned
 
 
+def test_a_formula_has_its_spaces() -> None:
+    space = 'xmlns:f="http://schemas.microsoft.com/office/drawing/2010/main"'
+    formula = f"<f:m {space}><x>y</x></f:m>"
+    content = slide(f"<a:p><a:r><a:t>Let </a:t></a:r>{formula}<a:r><a:t> be real.</a:t></a:r></a:p>")
+    assert kept(content, "a.pptx") == {"formula": 1}
+    assert re.sub("<[^>]*>", "", inside(translated(content, "a.pptx", upper))) == "LET y BE REAL."
+
+
 def test_runs_without_properties_look_like_those_with_none() -> None:
     runs = '<a:r><a:rPr lang="en-US" dirty="0"/><a:t>One </a:t></a:r><a:r><a:t>and </a:t></a:r>'
     (segment,) = open_document(slide(f"<a:p>{runs}<a:r><a:rPr></a:rPr><a:t>all</a:t></a:r></a:p>"), "a.pptx").segments

@@ -4,6 +4,8 @@ from tests.documents.files import compressions, kept, members, texts, translated
 from tests.documents.samples.xlsx import KIND, SPACE, STRINGS, book, cells, row, shared, strings
 from tests.documents.translators import ALL, Translate, every, upper
 
+from regard.documents.segment import Translated
+
 
 def test_shared_strings_headers_of_tables_and_hidden_sheets() -> None:
     sheet = row(1, shared("A1", 1), shared("B1", 3)) + row(
@@ -103,6 +105,16 @@ def test_headers_and_footers_keep_the_spelling_of_their_codes() -> None:
     assert members(translated(content, "a.xlsx")) == members(content)
     made = members(translated(content, "a.xlsx", upper))["xl/worksheets/sheet1.xml"].decode()
     assert f"{code}사과" in made and "APPLES" in made and "PAGE &amp;P" in made
+
+
+def test_a_header_too_long_for_excel_stays() -> None:
+    short, long = "&amp;LRed apples", "&amp;RWords &amp;amp; more" + " of them" * 20
+    lines = f"<oddHeader>{short}</oddHeader><oddFooter>{long}</oddFooter>"
+    content = book(STRINGS, f"<sheetData/><headerFooter>{lines}</headerFooter>")
+    for target in ("de", "he"):
+        made = translated(content, "a.xlsx", lambda text: Translated(f"{text} {text}"), target)
+        found = members(made)["xl/worksheets/sheet1.xml"].decode()
+        assert f"<oddHeader>{short} Red apples</oddHeader><oddFooter>{long}</oddFooter>" in found
 
 
 def test_right_to_left() -> None:

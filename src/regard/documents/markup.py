@@ -19,6 +19,7 @@ SPACES = {  # namespaces by the prefix that our tables use, whatever prefix the 
     "http://purl.oclc.org/ooxml/wordprocessingml/main": "w",
     "http://schemas.openxmlformats.org/drawingml/2006/main": "a",
     "http://purl.oclc.org/ooxml/drawingml/main": "a",
+    "http://schemas.microsoft.com/office/drawing/2010/main": "a14",
     "http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing": "wp",
     "http://purl.oclc.org/ooxml/drawingml/wordprocessingDrawing": "wp",
     "http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing": "xdr",

@@ -53,6 +53,7 @@ _AFTER_BIDI = re.compile(  # the properties of a paragraph that follow its direc
 _AFTER_RTL = re.compile(r"<w:(?:cs|em|lang|eastAsianLayout|specVanish|oMath|rPrChange)\b|</w:rPr>")
 _WESTERN = re.compile(r"<w:(b|i|sz)(\s[^>]*)?/>(?!\s*<w:\1Cs\b)")  # formatting that Arabic and Hebrew have apart
 _OFF = re.compile(r"""<w:(bidi|rtl|bidiVisual)\s+w:val=["'](?:0|false|off)["']\s*/>""")  # as Google Docs writes
+_FIELD = re.compile(rb"""fldCharType=["'](begin|end)["']""")
 _BOUND = re.compile(r"<(?:w|w15):dataBinding\b[^>]*/>")
 _TABLE = re.compile(r"(<w:tblPr>(?:\s*<w:(?:tblStyle|tblpPr|tblOverlap)\b[^>]*/>)*+)(?!\s*<w:bidiVisual)")
 _DEFAULT = re.compile(r"(<w:rPrDefault>\s*<w:rPr>)(.*?)(</w:rPr>\s*</w:rPrDefault>)", re.DOTALL)
@@ -68,7 +69,7 @@ def read(content: bytes, name: str, languages: Languages) -> Document:
     kept: Counter[str] = Counter()
     words = _words(languages.target)
     parts = [
-        walked(package, part, replace(words, fields=Fields(kept)), kept)
+        walked(package, part, replace(words, fields=Fields(kept, ended=_fields_end(package.read(part)))), kept)
         for part, kind in kinds.items()
         if kind in WRITTEN
     ]
@@ -80,6 +81,12 @@ def read(content: bytes, name: str, languages: Languages) -> Document:
         changes |= {part: own for part, kind in kinds.items() if kind in WRITTEN}
         changes |= {part: _styled(languages.target) for part, kind in kinds.items() if kind == "styles"}
     return assembled(package, parts, changes, kept)
+
+
+def _fields_end(content: bytes) -> bool:
+    """Return whether as many fields end in a part as begin."""
+    kinds = _FIELD.findall(content)
+    return kinds.count(b"begin") == kinds.count(b"end")
 
 
 def _words(target: str | None) -> Dialect:
@@ -123,9 +130,12 @@ def is_code(style: str) -> bool:
 
 
 def _inline(element: Element) -> bool:
-    """Return whether a picture, or a formula of another program, is in the line and not beside it."""
+    """Return whether a picture, an emoji, or a formula of another program, is in the line and not beside it."""
     if element.name == "w:object":
         return True
+    if element.name == "mc:AlternateContent":
+        names = {inner.name for inner in element.descendants()}
+        return "wp:inline" in names or ("w:t" in names and "w:p" not in names)
     return element.name == "w:drawing" and element.first("wp:inline") is not None
 
 

@@ -21,15 +21,21 @@ class _Field:
 
 
 class Fields:
-    """Joiner of the atoms of fields, which begin and end anywhere, also in another paragraph."""
+    """Joiner of the atoms of fields, which begin and end anywhere, also in another paragraph.
 
-    def __init__(self, kept: Counter[str]) -> None:
+    `ended`: all of them have an end. Otherwise none is longer than its paragraph, so that the rest is translated.
+    """
+
+    def __init__(self, kept: Counter[str], *, ended: bool = True) -> None:
+        self._ended = ended
         self._open: list[_Field] = []
         self._kept = kept
 
     def __call__(self, atoms: list[Atom]) -> list[Atom]:
         found: list[Atom] = []
         held: list[Atom] = []
+        if not self._ended:
+            self._open.clear()
         for field in self._open:
             field.opened = None
         for atom in atoms:

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from posixpath import dirname, join, normpath
+from posixpath import dirname, join, normpath, splitext
 
 from regard.documents.document import Document, Part
 from regard.documents.language import font, right_to_left, tag
@@ -13,6 +13,8 @@ from regard.documents.package import Package
 from regard.errors import UserError
 
 TYPES = "[Content_Types].xml"
+FORMATS = {b"wordprocessing": ".docx", b"presentation": ".pptx", b"spreadsheet": ".xlsx"}
+_MAIN = re.compile(rb"(wordprocessing|presentation|spreadsheet)ml\.\w+\.main\+xml")
 _NOISE = re.compile(r"""\s(?:lang|altLang|dirty|err|noProof|smtClean|bmk)=(?:"[^"]*"|'[^']*')""")
 _PARAGRAPH = re.compile(r"<(?:\w+:)?p\b[^>]*>\s*(?:<(\w+:)?pPr\b([^>]*?)(/?)>)?", re.DOTALL)
 _LEFT = re.compile(r"""(\salgn=)(?:"l"|'l')""")
@@ -28,7 +30,11 @@ Change = Callable[[str], str]
 
 
 def checked(package: Package) -> Package:
-    """Return the package if it may be changed; reject a signed one."""
+    """Return the package if it may be changed; reject a signed one, and one with the name of another format."""
+    found = {FORMATS[family] for family in _MAIN.findall(package.read(TYPES))}
+    ending = splitext(package.name)[1].lower()
+    if found and ending in FORMATS.values() and ending not in found:
+        raise UserError(f"{package.name}: is a {min(found)} by another name; rename it")
     if any(name.startswith("_xmlsignatures/") for name in package.names):
         raise UserError(
             f"{package.name}: is signed, and a translation would break the signature; remove the signature first"
@@ -103,7 +109,7 @@ def drawing(target: str | None, *, styled: bool = False) -> Dialect:
         runs=frozenset(("a:r",)),
         texts=frozenset(("a:t",)),
         properties=frozenset(("a:rPr", "a:pPr")),
-        words={"a:fld": "field", "m:oMath": "formula", "m:oMathPara": "formula"},
+        words={"a:fld": "field", "a14:m": "formula", "m:oMath": "formula", "m:oMathPara": "formula"},
         dividers=frozenset(("a:br",)),
         attributes={"p:cNvPr": ("descr", "title"), "xdr:cNvPr": ("descr", "title"), "wp:docPr": ("descr", "title")},
         key=lambda opening: _NO_PROPERTIES.sub("", _NOISE.sub("", opening)),

@@ -13,7 +13,7 @@ from html import unescape
 from regard.documents.document import Document, Languages, Part
 from regard.documents.language import right_to_left
 from regard.documents.markup import Element, Source, Text, escape
-from regard.documents.office.ooxml import assembled, checked, drawing, related, theme_changes, types, walked
+from regard.documents.office.ooxml import Change, assembled, checked, drawing, related, theme_changes, types, walked
 from regard.documents.office.walk import LINE_BREAK, Dialect, Walk
 from regard.documents.package import Package
 from regard.documents.segment import Item, Piece, divided
@@ -32,6 +32,8 @@ _CODE = re.compile(
 )
 _CHARACTER = re.compile(r"&[^;&]*;|.", re.DOTALL)
 _REFERENCE = re.compile(r"\$?([A-Z]{1,3})\$?(\d{1,7})")
+_LINE = re.compile(r"<((?:\w+:)?((?:odd|even|first)(?:Header|Footer)))>([^<]*)</\1>")
+LONGEST_LINE = 255  # characters of a header or footer; Excel calls a file with more damaged
 _VIEW = re.compile(r"(<(?:\w+:)?sheetView\b)((?:\s[^>]*?)?)(/?>)")
 
 
@@ -59,8 +61,10 @@ def read(content: bytes, name: str, languages: Languages) -> Document:
         walked(package, part, COMMENTS, kept) for part, kind in kinds.items() if kind.endswith("threadedcomments")
     ]
     changes = theme_changes(package, kinds, languages.target)
-    if right_to_left(languages.target):
-        changes |= dict.fromkeys([sheet.part for sheet in found], _from_the_right)
+    turned = right_to_left(languages.target)
+    changes |= {
+        sheet.part: _sheet(package, sheet.part, languages.target) for sheet in found if turned or not sheet.hidden
+    }
     return assembled(package, parts, changes, kept)
 
 
@@ -123,6 +127,21 @@ def _value(walk: Walk, element: Element) -> Iterator[Piece]:
         for number, part in enumerate(parts):
             yield from [part] if number % 2 else divided([Item(part, "text", unescape(part))], escape)
     yield walk.source.raw(value.outer, element.end)
+
+
+def _sheet(package: Package, part: str, target: str | None) -> Change:
+    """Return a function for a translated sheet: its direction; a header that is too long for Excel is as it was."""
+
+    def changed(text: str) -> str:
+        lines = [line for line in _LINE.finditer(text) if len(unescape(line[3])) > LONGEST_LINE]
+        if lines:
+            given = Source(package.read(part), f"{package.name}, {part}").content.decode()
+            before = {line[2]: line[0] for line in _LINE.finditer(given)}
+            for line in lines:
+                text = text.replace(line[0], before.get(line[2], line[0]))
+        return _from_the_right(text) if right_to_left(target) else text
+
+    return changed
 
 
 def _from_the_right(text: str) -> str:
