@@ -130,6 +130,9 @@ def test_growing_adds_the_tokens_for_protected_text(tmp_path: Path) -> None:
         assert set(numbers) & set(ids.tolist())
         rows = [parts_of(before, after)[number] for number in numbers]
         assert len(set(map(tuple, rows))) == len(TOKENS) and min(map(min, rows)) >= 4, "pieces and bytes, no tags"
+    again = more.model_copy(update={"subwords_from": str(tmp_path / "new"), "grow": 1})
+    prepare([corpus], [], tmp_path / "again", again, cores=1)
+    assert Prepared.open(tmp_path / "again").source_subwords.reserved == TOKENS, "they are there once"
 
 
 def test_temperature_raises_the_share_of_little_text() -> None:

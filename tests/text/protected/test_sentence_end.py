@@ -1,5 +1,6 @@
 import pytest
 
+from regard.text.protected.reserved import PRIVATE
 from regard.text.protected.sentence_end import without_added_end
 
 
@@ -16,6 +17,7 @@ from regard.text.protected.sentence_end import without_added_end
         ("Red", "...", "..."),
         ("", ".", "."),
         ("Rotes Auto", "سيارة حمراء؟", "سيارة حمراء"),
+        (f"from {PRIVATE[3]}", f"von {PRIVATE[3]}.", f"von {PRIVATE[3]}"),
     ],
 )
 def test_a_fragment_gets_no_mark(source: str, text: str, without: str) -> None:

@@ -32,7 +32,7 @@ def grown(subwords: Subwords, sentences: Iterable[str], count: int, tags: Sequen
         raise UserError("--grow is for subwords that regard has learned; this model has words or another program's")
     words = Counter(word for sentence in sentences for word in sentence.split(" ") if word)
     letters = _letters(words, subwords)[:count]
-    more = [tag for tag in tags if tag not in subwords.tags]
+    more = [tag for tag in tags if tag not in (*subwords.tags, *subwords.reserved)]
     lowest = min(subwords.scores.values())
     base = _extended(subwords, more, letters, lowest, words)
     merges = list(_merges(base, words, count - len(letters)))

@@ -1,5 +1,7 @@
 """The marks that end a sentence, and fragments that have none."""
 
+from regard.text.protected.reserved import PRIVATE
+
 ENDING_MARKS = ".!?…。！？।؟۔"
 ABBREVIATED = frozenset("usw bzw etc ca z.b d.h u.s.w jr sr dr st e.g i.e a.m p.m".split())  # noqa: SIM905
 
@@ -10,7 +12,8 @@ def without_added_end(source: str, text: str) -> str:
     A full stop that belongs to a number or an abbreviation stays.
     """
     last, bare = source.rstrip()[-1:], text.rstrip()
-    if not last or not (last.isalnum() or last in ",;-–") or bare[-1:] not in tuple(ENDING_MARKS):
+    ends_open = last.isalnum() or last in (*",;-–", *PRIVATE)  # or with what stands for a protected span
+    if not ends_open or bare[-1:] not in tuple(ENDING_MARKS):
         return text
     shorter = bare.rstrip(ENDING_MARKS)
     word = shorter.split()[-1] if shorter.split() else ""
