@@ -36,7 +36,7 @@ def regard_says(*arguments: str, given: str = "") -> str:
 
 def test_a_sentence_each_way() -> None:
     assert translate("Where is the station?") == "Wo ist der Bahnhof?\n"
-    assert translate("--model", DEFAULT, "--to", "en", "Wo ist der Bahnhof?") == "Where is the station?\n"
+    assert translate("--model", DEFAULT, "--to", "en", "Wo ist der Bahnhof?") == "Where's the station?\n"
 
 
 def test_korean_both_ways() -> None:

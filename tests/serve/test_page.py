@@ -481,7 +481,7 @@ def test_examples_and_what_the_model_is_good_for(open_page: Open) -> None:
         shown.select_option("#target", "en")
         expect(shown.locator(".examples button").first).to_have_text("Wo ist der Bahnhof?")
         shown.locator(".examples button").first.click()
-        expect(shown.locator("#translation")).to_have_value("Where is the station?")
+        expect(shown.locator("#translation")).to_have_value("Where's the station?")
         expect(shown.locator("#welcome")).to_be_hidden()
 
 
