@@ -7,6 +7,7 @@ this. Both are drawn by the dice alone.
 import random
 import re
 from calendar import monthrange
+from functools import partial
 
 Pair = tuple[str, str]
 
@@ -196,15 +197,17 @@ def mentioned(pairs: list[Pair], dice: random.Random) -> list[Pair]:
 
 def written(count: int, dice: random.Random) -> list[Pair]:
     """Return so many English-German pairs of each sentence above."""
-    return [_filled(*template, dice) for template in TEMPLATES for _ in range(count)]
+    return [_filled(english, german, dice) for english, german in TEMPLATES for _ in range(count)]
 
 
 def _filled(english: str, german: str, dice: random.Random) -> Pair:
     slots = {slot: _slot(slot, dice) for slot in dict.fromkeys(_SLOT.findall(english))}
-    source, target = (
-        _SLOT.sub(lambda found, side=side: slots[found[1]][side], text) for side, text in enumerate((english, german))
-    )
+    source, target = (_SLOT.sub(partial(_put, slots, side), text) for side, text in enumerate((english, german)))
     return source.replace("..", "."), target  # at 3 p.m.
+
+
+def _put(slots: dict[str, Pair], side: int, found: re.Match[str]) -> str:
+    return slots[found[1]][side]
 
 
 def _slot(slot: str, dice: random.Random) -> Pair:
