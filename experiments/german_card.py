@@ -9,6 +9,8 @@ their translations as references, English one.
 import argparse
 from pathlib import Path
 
+from cards import examples
+
 import regard
 from regard.translate.translator import Translator
 
@@ -54,20 +56,13 @@ def scores(translator: Translator, texts: Path) -> list[str]:
     return [*lines, "", *signatures]
 
 
-def examples(translator: Translator) -> list[str]:
-    lines = ["| source | translation |", "|---|---|"]
-    for target, text in EXAMPLES:
-        lines.append(f"| {text} | {translator.translate(text, regard.Options(target=target))} |")
-    return lines
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", help="a model's folder or name")
     parser.add_argument("--texts", type=Path, required=True, help="the folder with test.en, test.de.0, test.de.1, …")
     given = parser.parse_args()
     translator = regard.load(given.model)
-    for part in (scores(translator, given.texts), examples(translator)):
+    for part in (scores(translator, given.texts), examples(translator, EXAMPLES)):
         print("\n".join(part), end="\n\n")
 
 

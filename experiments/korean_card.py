@@ -10,6 +10,8 @@ import gzip
 from collections import Counter
 from pathlib import Path
 
+from cards import examples
+
 import regard
 from regard.evaluate.bleu import Tokens
 from regard.text.formality import speech_level
@@ -78,13 +80,6 @@ def levels(translator: Translator, sentences: list[str]) -> list[str]:
     return lines
 
 
-def examples(translator: Translator) -> list[str]:
-    lines = ["| source | translation |", "|---|---|"]
-    for target, text in EXAMPLES:
-        lines.append(f"| {text} | {translator.translate(text, regard.Options(target=target))} |")
-    return lines
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", help="a model's folder or name")
@@ -93,7 +88,7 @@ def main() -> None:
     files = {path.name: read(path) for path in given.pairs}
     translator = regard.load(given.model)
     last = [english for english, _ in list(files.values())[-1]]
-    for part in (scores(translator, files), levels(translator, last), examples(translator)):
+    for part in (scores(translator, files), levels(translator, last), examples(translator, EXAMPLES)):
         print("\n".join(part), end="\n\n")
 
 
