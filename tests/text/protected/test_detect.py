@@ -5,7 +5,7 @@ import pytest
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
 from regard.text import language
-from regard.text.protected.detect import Detector
+from regard.text.protected.detect import Detector, foreign
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +34,21 @@ def detector() -> Detector:
 )
 def test_languages(detector: Detector, text: str, language: str) -> None:
     assert detector.candidates(text)[0].language == language
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "language"),
+    [
+        ("en", "Gisteren had hij geen zin om mee te doen.", "nl"),
+        ("en", "We bleven thuis want buiten regende er veel.", "nl"),
+        ("de", "Ontem comprei uns livros muito baratos naquela pequena loja do centro da cidade.", "pt"),
+        ("de", "Gisteren vroeg hij wie er mee wilde doen.", "nl"),
+    ],
+)
+def test_words_that_languages_share_tell_nothing(source: str, text: str, language: str) -> None:
+    """Dutch had, want and wie, Portuguese uns: none of them makes a sentence English or German."""
+    found = foreign(text, source, Detector(["en", "de"]))
+    assert found is not None and found.language == language
 
 
 def test_confidence(detector: Detector) -> None:

@@ -22,10 +22,10 @@ WORDS: dict[str, frozenset[str]] = {
     for language, words in {
         "en": "the and of is are you that it with for this have not what do my your his they from there where who how "
         "would could should i i'm don't it's can't you're he's she didn't did has can does which their when why "
-        "if about there's doesn't i've i'll were been had him we're you've they're it'll want know think people "
+        "if about there's doesn't i've i'll were been him we're you've they're it'll know think people "
         "please very some going really never always without said told wants needs",
         "de": "der das und ist nicht ich wir ein eine mit für von dem auch sich auf sie ihr dass bei sind einen einem "
-        "hast wird wurde mich mir dich dir uns mein meine dein deine seine ihre keine nichts wenn wie wo wann "
+        "hast wird wurde mich mir dich dir mein meine dein deine seine ihre keine nichts wenn wo wann "
         "warum über vom zum zur heute sehr viele gibt muss kann möchte werden haben immer schon aber oder",
         "fr": "est les des une vous nous dans pour que qui pas avec sur ce cette il elle je c'est sont ont aux",
         "es": "los las una es el que por para con no está ella muy qué como pero más este esta son usted",
