@@ -28,8 +28,8 @@ from regard.engines.native.library import isa
 
 SENTENCES = 96
 PARTS = {  # by a pattern of a function's name; the first that matches
-    "multiplication in tiles: projection": r"tile<.*Select",
-    "multiplication in tiles: layers": r"tile<",
+    "multiplication in tiles: projection": r"(tile|block)<.*Select",
+    "multiplication in tiles: layers": r"(tile|block)<",
     "selection in the projection": r"Select|keep|normaliser",
     "dequantise, bias, activation, residual, store": r"Store",
     "attention": r"attention|scores|weighted_values|softmax",

@@ -10,6 +10,7 @@ from tests.engines.native.twin import linear
 from regard.engines.native.library import ISAS, library
 
 SHAPES = [(1, 16, 16), (2, 7, 5), (5, 33, 17), (6, 64, 256), (13, 100, 48), (29, 130, 31)]
+SHAPES += [(2, 40, 64), (16, 33, 128), (37, 100, 192), (64, 48, 64)]  # whole blocks of 64 inputs, as AMX multiplies
 
 
 def sets() -> list[str]:
@@ -71,11 +72,11 @@ def test_products_are_numpy_s(shape: tuple[int, int, int]) -> None:
 
 
 def test_a_row_does_not_depend_on_its_neighbours() -> None:
-    left, right, bias = arrays(17, 200, 64)
+    left, right, bias = arrays(51, 200, 64)
     left = np.abs(left)
     for isa in sets():
         for kind in (FLOAT32, INT8, POSITIVE):
             whole = product(isa, left, right, bias, kind)
-            for row in (0, 5, 16):
+            for row in (0, 5, 31, 47, 50):
                 alone = product(isa, left[row : row + 1].copy(), right, bias, kind)
                 np.testing.assert_array_equal(alone[0], whole[row])

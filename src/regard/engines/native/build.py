@@ -27,8 +27,9 @@ FLAGS = [
     f"-I{SOURCE}",
 ]
 AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni", "-mfma"]
-VECTORS = {"kernels_avx2.cpp": ["-mavx2", "-mfma"], "kernels_avx512.cpp": AVX512}
+VECTORS = {"kernels_avx2.cpp": ["-mavx2", "-mfma"], "kernels_avx512.cpp": AVX512, "kernels_amx.cpp": AVX512}
 """Compiler flags of the files for an instruction set, one of which is chosen at run time."""
+AMX = "kernels_amx.cpp"
 SANITIZERS = {  # memory and undefined behaviour, or data races
     "address": ["-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
     "thread": ["-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=thread"],
@@ -55,10 +56,11 @@ def build(out: Path = LIBRARY, *, sanitizer: str | None = None, emulated: bool =
     if compiler is None:
         raise BuildFailed("there is no C++ compiler")
     with tempfile.TemporaryDirectory(prefix="regard-") as temporary:
+        amx = _is_x86() and (emulated or _assembles_amx(compiler))
         compiled = [
-            (Path(temporary) / f"{file.stem}.o", _flags(file.name, sanitizer=sanitizer, emulated=emulated), file)
+            (Path(temporary) / f"{file.stem}.o", _flags(file.name, sanitizer=sanitizer, emulated=emulated, amx=amx), file)
             for file in sorted(SOURCE.rglob("*.cpp"))
-            if _is_x86() or file.name not in VECTORS
+            if (_is_x86() or file.name not in VECTORS) and (amx or file.name != AMX)
         ]
         jobs = [
             _start([compiler, *flags, "-c", str(file), "-o", str(object_)], file.name)
@@ -79,13 +81,23 @@ def _is_x86() -> bool:
     return platform.machine().lower() in ("x86_64", "amd64")
 
 
-def _flags(name: str, *, sanitizer: str | None, emulated: bool) -> list[str]:
+def _assembles_amx(compiler: str) -> bool:
+    """Return whether the compiler's assembler knows AMX; those before 2020 do not."""
+    command = [compiler, "-x", "c++", "-c", "-", "-o", os.devnull]
+    program = 'void release() { asm volatile("tilerelease"); }'
+    done = subprocess.run(command, input=program, text=True, capture_output=True, check=False, timeout=TIMEOUT)  # noqa: S603
+    return done.returncode == 0
+
+
+def _flags(name: str, *, sanitizer: str | None, emulated: bool, amx: bool) -> list[str]:
     flags = [*FLAGS, *SANITIZERS.get(sanitizer or "", ["-O3"])]
     if _is_x86():
         flags.append("-DREGARD_X86")
+    if amx:
+        flags.append("-DREGARD_AMX")
     if emulated:
         flags.append("-DREGARD_SIMDE")
-        if name == "kernels_avx512.cpp":  # slow to compile, and only the results matter
+        if name in ("kernels_avx512.cpp", AMX):  # slow to compile, and only the results matter
             return [*flags, "-O1", "-w", *VECTORS["kernels_avx2.cpp"]]
     return flags + VECTORS.get(name, [])
 

@@ -10,7 +10,7 @@ from regard.engines.native.build import LIBRARY
 from regard.errors import UserError
 
 ABI = 4
-ISAS = ("auto", "avx512-vnni", "avx2", "plain")
+ISAS = ("auto", "amx-int8", "avx512-vnni", "avx2", "plain")
 PATH_VARIABLE, ISA_VARIABLE = "REGARD_NATIVE_LIBRARY", "REGARD_NATIVE_ISA"
 MESSAGE = 512  # bytes of an error message
 Progress = ctypes.CFUNCTYPE(c_int32, c_int32)

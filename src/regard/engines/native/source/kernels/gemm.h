@@ -4,6 +4,8 @@
 // Panels are the outer loop, so that a panel stays in the first cache while all rows pass by it.
 #pragma once
 
+#include <type_traits>
+
 namespace regard {
 namespace REGARD_ISA {
 
@@ -79,8 +81,66 @@ inline void all_rows(const Product& job, int panel, const Finish& finish) {
   rest<Kind, kTileRows - 1, P>(job, row, panel, finish);
 }
 
+#ifdef REGARD_BLOCKS
+constexpr int kLeastBlockRows = 2;  // a single row is faster in registers
+
+// A block of R · 16 rows, of which `count` exist, and P panels.
+template <class Kind, int R, int P, class Finish>
+__attribute__((noinline)) void block(const Product& job, int row, int count, int panel, const Finish& finish) {
+  const Matrix& matrix = *job.matrix;
+  const size_t panel_size = size_t(matrix.depth) * kPanel;
+  const auto* rows = static_cast<const typename Kind::Element*>(job.rows.data) + row * job.rows.stride;
+  alignas(64) int32_t block_sums[R * kBlockRows * P * kPanel];
+  multiply_block<R, P>(rows, job.rows.stride, Kind::weights(matrix) + panel * panel_size, panel_size, matrix.depth,
+                       block_sums);
+  Int starts[P];
+  REGARD_UNROLL for (int p = 0; p < P; ++p) starts[p] = Kind::start(matrix, (panel + p) * kPanel);
+  const auto finish_rows = [&](int r, auto together) {
+    Int sums[together][P];
+    REGARD_UNROLL for (int t = 0; t < together; ++t)
+      REGARD_UNROLL for (int p = 0; p < P; ++p)
+        sums[t][p] = load(block_sums + ((r + t) * P + p) * kPanel) + starts[p];
+    finish(job, row + r, panel, sums);
+  };
+  int r = 0;
+  for (; r + 4 <= count; r += 4) finish_rows(r, Constant<4>{});
+  for (; r < count; ++r) finish_rows(r, Constant<1>{});
+}
+
+template <class Do>
+inline void each_panels(const Product& job, const Do& multiply) {
+  int panel = job.first;
+  for (; panel + 2 <= job.last; panel += 2) multiply(Constant<2>{}, panel);
+  if (panel < job.last) multiply(Constant<1>{}, panel);
+}
+
+// Rows in whole blocks, then the rows that are left.
+template <class Kind, class Finish>
+inline void all_blocks(const Product& job, const Finish& finish) {
+  const int rows = job.rows.count, rest = rows % kBlockRows;
+  if (rows > rest) {
+    tile_setup(kBlockRows);
+    each_panels(job, [&](auto panels, int panel) {
+      int row = 0;
+      for (; row + 2 * kBlockRows <= rows; row += 2 * kBlockRows)
+        block<Kind, 2, panels>(job, row, 2 * kBlockRows, panel, finish);
+      if (row + kBlockRows <= rows) block<Kind, 1, panels>(job, row, kBlockRows, panel, finish);
+    });
+  }
+  if (rest > 0) {
+    tile_setup(rest);
+    each_panels(job, [&](auto panels, int panel) { block<Kind, 1, panels>(job, rows - rest, rest, panel, finish); });
+  }
+  tile_release();
+}
+#endif
+
 template <class Kind, class Finish>
 inline void all_panels(const Product& job, const Finish& finish) {
+#ifdef REGARD_BLOCKS
+  if constexpr (std::is_same_v<Kind, Int8Kind>)
+    if (job.rows.count >= kLeastBlockRows && job.matrix->depth % kBlockDepth == 0) return all_blocks<Kind>(job, finish);
+#endif
   int panel = job.first;
   if (job.rows.count == 1)  // more panels instead of rows, so that enough sums are under way
     for (; panel + kRowPanels <= job.last; panel += kRowPanels) tile<Kind, 1, kRowPanels>(job, 0, panel, finish);

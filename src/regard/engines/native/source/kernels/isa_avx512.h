@@ -7,6 +7,8 @@
 #ifdef REGARD_SIMDE  // the tests' build on a processor without AVX-512
 #define SIMDE_ENABLE_NATIVE_ALIASES
 #include <simde/x86/avx512.h>
+#undef _mm512_shuffle_f32x4  // SIMDe 0.7 has it, but not under this name
+#define _mm512_shuffle_f32x4(a, b, imm8) simde_mm512_shuffle_f32x4(a, b, imm8)
 #else
 #include <immintrin.h>
 #endif

@@ -1,8 +1,8 @@
 // What an instruction set has to offer: the few operations in which the engine spends its time.
 //
 // The bodies are written once, in gemm.h, norms.h, attention.h and select.h, over a vector type. They are compiled once
-// for each instruction set (kernels_plain.cpp, kernels_avx2.cpp, kernels_avx512.cpp), and dispatch.cpp chooses one
-// table at run time.
+// for each instruction set (kernels_plain.cpp, kernels_avx2.cpp and so on), and dispatch.cpp chooses one table at run
+// time.
 //
 // Two properties hold for every set. The int32 sums of int8 products are exact, so all sets have the same. And what a
 // row becomes depends on that row alone, bit for bit: sums are taken in an order that neither the number of rows nor
@@ -113,6 +113,9 @@ extern const Kernels kPlainKernels;
 #ifdef REGARD_X86
 extern const Kernels kAvx2Kernels;
 extern const Kernels kAvx512Kernels;
+#ifdef REGARD_AMX
+extern const Kernels kAmxKernels;
+#endif
 #endif
 
 // The kernels of a name, or the best that this processor can run for "auto"; null if it can't run them.

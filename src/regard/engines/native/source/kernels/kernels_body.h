@@ -5,6 +5,9 @@
 #include REGARD_ISA_HEADER
 #include "vectors.h"
 
+#ifdef REGARD_BLOCKS
+#include "amx.h"
+#endif
 #include "gemm.h"
 
 #include "attention.h"
