@@ -1,5 +1,6 @@
 """Small models under the native engine and under the reference."""
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -42,7 +43,8 @@ class Pair:
             self.model.projection_VD[EOS] += end / self.model.projection_VD.shape[1]
         self.weights = as_arrays(self.model.state_dict())
         longest = self.config.max_length - 1 if self.config.positions == "learned" else None
-        self.torch = TorchEngine(self.model, longest=longest)
+        # In float64, so that the reference's rounding decides between no two hypotheses.
+        self.torch = TorchEngine(copy.deepcopy(self.model).double(), longest=longest)
 
     def native(self, *, int8: bool = False, threads: int = 2, isa: str | None = None) -> NativeEngine:
         return NativeEngine(

@@ -1,5 +1,6 @@
 """The native engine finds what the reference finds, and the int8 twin; whatever is computed beside it."""
 
+import copy
 import itertools
 import random
 import subprocess
@@ -20,6 +21,7 @@ from regard.config.special_tokens import UNK
 from regard.engines.engine import Request
 from regard.engines.native import library
 from regard.engines.native.native_engine import NativeEngine
+from regard.engines.torch_engine import TorchEngine
 from regard.errors import Failed, UserError
 from regard.search.hypothesis import Alternatives
 from regard.search.sampling import Sampling
@@ -121,13 +123,10 @@ def test_logits_far_apart_have_exact_scores(pair_of: PairOf) -> None:
     pair = pair_of(tie_projection=False)
     weights = {**pair.weights, "untied_VD": pair.weights["untied_VD"] * 60}
     request = Request(DecodeConfig(beam=3, extra_length=5), n_best=3)
+    steep = copy.deepcopy(pair.model).double()
     with torch.no_grad():
-        pair.model.projection_VD.mul_(60)
-    try:
-        wanted = pair.torch.search(sources(), request)
-    finally:
-        with torch.no_grad():
-            pair.model.projection_VD.div_(60)
+        steep.projection_VD.mul_(60)
+    wanted = TorchEngine(steep).search(sources(), request)
     found = NativeEngine(pair.config, weights, int8=False).search(sources(), request)
     for one, other in zip(itertools.chain(*found), itertools.chain(*wanted), strict=True):
         assert one.tokens == other.tokens

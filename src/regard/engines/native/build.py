@@ -58,7 +58,11 @@ def build(out: Path = LIBRARY, *, sanitizer: str | None = None, emulated: bool =
     with tempfile.TemporaryDirectory(prefix="regard-") as temporary:
         amx = _is_x86() and (emulated or _assembles_amx(compiler))
         compiled = [
-            (Path(temporary) / f"{file.stem}.o", _flags(file.name, sanitizer=sanitizer, emulated=emulated, amx=amx), file)
+            (
+                Path(temporary) / f"{file.stem}.o",
+                _flags(file.name, sanitizer=sanitizer, emulated=emulated, amx=amx),
+                file,
+            )
             for file in sorted(SOURCE.rglob("*.cpp"))
             if (_is_x86() or file.name not in VECTORS) and (amx or file.name != AMX)
         ]
