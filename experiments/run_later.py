@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from workers import ROOT, STOPPED, Workers, arguments, begin, done, prepare, texts
+from workers import STOPPED, Workers, arguments, begin, done, prepare, texts
 
 from regard.paper.experiment import read_experiment
 from regard.paper.later.plan import Later, runs_of
@@ -33,7 +33,7 @@ class Queue(Workers):
 
     def run(self, name: str, *, needed: bool = False) -> None:
         """Train and measure a run, and keep its figures and its log; if it is `needed`, its model must be there."""
-        command = ["paper", "later", str(self.given.plan), "--rows", name, "--data", str(self.data)]
+        command = ["paper", "later", *self.given.plan, "--rows", name, "--data", str(self.data)]
         if self.distilled.exists():
             command += ["--distilled", str(self.distilled)]
         raw = self.given.root / "text" / "raw"
@@ -58,14 +58,14 @@ class Queue(Workers):
 
 def main() -> None:
     parser = arguments("Run the experiment on what came after the paper.")
-    parser.add_argument("--plan", type=Path, default=ROOT / "experiments" / "later.toml", help="another plan")
+    parser.add_argument("--plan", type=Path, help="another plan")
     given = parser.parse_args()
-    given.plan = given.plan.resolve()
+    given.plan = [str(given.plan.resolve())] if given.plan else []
     queue = Queue(given)
     begin(queue)
     texts(given, ("raw",))
     prepare(queue, "m30k", "raw", "4000")
-    names = [run.name for run in runs_of(read_experiment(Later, "later", given.plan))]
+    names = [run.name for run in runs_of(read_experiment(Later, "later", Path(*given.plan) if given.plan else None))]
     teacher = names[0]
     queue.all([partial(queue.run, teacher, needed=True)])
     model = queue.runs / teacher / "model"
@@ -78,7 +78,7 @@ def main() -> None:
     missing = [name for name in names if not (given.results / "later" / f"{name}.json").exists()]
     if queue.stopped.is_set():
         sys.exit(STOPPED)
-    report = ["paper", "later", str(given.plan), "--results", str(given.results / "later"), "--out", str(queue.runs)]
+    report = ["paper", "later", *given.plan, "--results", str(given.results / "later"), "--out", str(queue.runs)]
     done(queue, given.root / "report.out", *report)
     sys.exit(f"these failed; see their .out files in {queue.runs}: {', '.join(missing)}" if missing else 0)
 

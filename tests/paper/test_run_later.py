@@ -26,7 +26,7 @@ distilled = true
 lengths = [16]
 train = 2
 test = 1
-steps = 1
+tokens = 4096
 [listops.mixings]
 attention = {}
 """

@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.config.model import model_config
 from regard.config.special_tokens import BOS, EOS
 from regard.model.build import build
-from regard.model.later.mamba import Mamba, MambaState, SelectiveScan, recurrence, scan
+from regard.model.later.mamba import Mamba, MambaState, SelectiveScan
 
 
 def plain_system(layer: SelectiveScan, x_SE: Tensor) -> Tensor:
@@ -59,24 +59,6 @@ def random_layer(*, causal: bool, kernel: int = 4, state_size: int = 3) -> Mamba
     for parameter in layer.parameters():
         parameter.add_(0.1 * torch.randn_like(parameter))
     return layer
-
-
-@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 9, 10, 16, 17, 50])
-def test_the_scan_equals_the_recurrence_step_by_step(length: int) -> None:
-    torch.manual_seed(length)
-    decay, value = torch.rand(2, length, 5, dtype=torch.float64), torch.randn(2, length, 5, dtype=torch.float64)
-    state, expected = torch.zeros(2, 5, dtype=torch.float64), []
-    for t in range(length):
-        state = decay[:, t] * state + value[:, t]
-        expected.append(state)
-    torch.testing.assert_close(recurrence(decay, value), torch.stack(expected, dim=1))
-
-
-@pytest.mark.parametrize("length", [1, 2, 7, 16])
-def test_its_gradient_is_right(length: int) -> None:
-    decay = torch.rand(2, length, 3, dtype=torch.float64, requires_grad=True)
-    value = torch.randn(2, length, 3, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(scan, (decay, value))  # type: ignore[no-untyped-call]
 
 
 @pytest.mark.parametrize("lengths", [(7, 4), (1, 1), (5, 2)])

@@ -41,7 +41,7 @@ writings = [{ decoding = "mask-predict", iterations = 1 }, { decoding = "mask-pr
 lengths = [16]
 train = 30
 test = 10
-steps = 2
+tokens = 8192
 [listops.set]
 model = { encoder_layers = 1, decoder_layers = 1, d_model = 16, d_ff = 16, heads = 2 }
 train = { warmup = 1, checkpoint_every = 1, average_last = 1, log_every = 1 }

@@ -12,70 +12,21 @@ As in its paper A starts as -1 … -N and the steps between 0.001 and 0.1. Its l
 A decoder reads forward only and keeps h and the last inputs of the convolution, whatever the length of the text. An
 encoder has a second system that reads backward, and adds the two before the gate (Vim: Zhu et al., 2024).
 
-Shapes: B sentences, S positions, C chunks of L positions, M numbers of a state, D = d_model, E = inner channels,
-N states, R = rank of Δ, K = kernel.
+Shapes: B sentences, S positions, D = d_model, E = inner channels, N states, R = rank of Δ, K = kernel.
 """
 
 import math
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
 from regard.model.kernels.linear import Linear, linear
+from regard.model.kernels.selective_scan import selective_scan
 
 STEPS = 0.001, 0.1  # the initial range of Δ
-
-
-def recurrence(decay_BSM: Tensor, input_BSM: Tensor) -> Tensor:
-    """Return all h_t = a_t h_{t-1} + u_t, from h_{-1} = 0, in work linear in S and about 2·sqrt(S) sequential steps.
-
-    The positions are divided into chunks of sqrt(S). First all chunks run in parallel, each from 0; then the last state
-    of each chunk is passed on to the next, times the product of the decays since.
-    """
-    B, S, M = input_BSM.shape
-    L = math.isqrt(max(S - 1, 0)) + 1
-    C = -(-S // L)
-    beyond = (0, 0, 0, C * L - S)
-    decay_BCLM = F.pad(decay_BSM, beyond).view(B, C, L, M).clone()
-    state_BCLM = F.pad(input_BSM, beyond).view(B, C, L, M).clone()
-    for t in range(1, L):
-        state_BCLM[:, :, t].addcmul_(decay_BCLM[:, :, t], state_BCLM[:, :, t - 1])
-        decay_BCLM[:, :, t].mul_(decay_BCLM[:, :, t - 1])
-    for c in range(1, C):
-        state_BCLM[:, c].addcmul_(decay_BCLM[:, c], state_BCLM[:, c - 1, -1:])
-    return state_BCLM.view(B, C * L, M)[:, :S]
-
-
-class _Scan(torch.autograd.Function):
-    """The recurrence with its gradient, which is the same recurrence from the last position to the first.
-
-    g_t = ∂/∂h_t + a_{t+1} g_{t+1},    ∂/∂u_t = g_t,    ∂/∂a_t = g_t h_{t-1}
-    """
-
-    @staticmethod
-    def forward(ctx: Any, decay_BSM: Tensor, input_BSM: Tensor) -> Tensor:
-        state_BSM = recurrence(decay_BSM, input_BSM)
-        ctx.save_for_backward(decay_BSM, state_BSM)
-        return state_BSM
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient_BSM: Tensor) -> tuple[Tensor, Tensor]:
-        decay_BSM, state_BSM = ctx.saved_tensors
-        after_BSM = F.pad(decay_BSM[:, 1:], (0, 0, 0, 1))
-        total_BSM = recurrence(after_BSM.flip(1), gradient_BSM.flip(1)).flip(1)
-        before_BSM = F.pad(state_BSM[:, :-1], (0, 0, 1, 0))
-        return total_BSM * before_BSM, total_BSM
-
-
-def scan(decay_BSM: Tensor, input_BSM: Tensor) -> Tensor:
-    """Return the states of the recurrence, differentiable."""
-    states_BSM: Tensor = _Scan.apply(decay_BSM, input_BSM)  # type: ignore[no-untyped-call]
-    return states_BSM
 
 
 @dataclass(frozen=True)
@@ -126,14 +77,9 @@ class SelectiveScan(nn.Module):
         step_BSE = F.softplus(linear(step_BSR, self.step_ER, self.step_bias_E))
         if mask_BS is not None:
             step_BSE = step_BSE.masked_fill(~mask_BS[:, :, None], 0.0)
-        decay_BSEN = (step_BSE[..., None] * -self.log_decay_EN.exp()).exp()
-        input_BSEN = (step_BSE * x_BSE)[..., None] * into_BSN[:, :, None]
-        if state.hidden_BEN is not None:
-            first_B1EN = input_BSEN[:, :1] + decay_BSEN[:, :1] * state.hidden_BEN[:, None]
-            input_BSEN = torch.cat((first_B1EN, input_BSEN[:, 1:]), dim=1)
-        hidden_BSEN = scan(decay_BSEN.flatten(2), input_BSEN.flatten(2)).view_as(input_BSEN)
-        y_BSE = (hidden_BSEN @ out_BSN[..., None])[..., 0] + self.skip_E * x_BSE
-        return y_BSE, MambaState(state.length + S, read_BXE[:, S:], hidden_BSEN[:, -1])
+        decay_EN = -self.log_decay_EN.exp()
+        y_BSE, hidden_BEN = selective_scan(step_BSE, x_BSE, decay_EN, into_BSN, out_BSN, state.hidden_BEN)
+        return y_BSE + self.skip_E * x_BSE, MambaState(state.length + S, read_BXE[:, S:], hidden_BEN)
 
 
 class Mamba(nn.Module):

@@ -53,11 +53,20 @@ class ListOps(Frozen):
     """Most tokens of an expression; the least is half of it."""
     train: Count
     test: Count
-    steps: Count
+    tokens: Count
+    """Tokens that each model reads in training, at every length."""
     seeds: Annotated[tuple[int, ...], Field(min_length=1)] = (1,)
     mixings: Annotated[dict[str, dict[str, Any]], Field(min_length=1)]
     """Sections of each model, by name."""
     set: Sections = Field(default_factory=dict)
+
+    def batch_tokens(self, length: int) -> int:
+        """Return the tokens of a batch: at least 8 of the longest expressions."""
+        return max(4096, 8 * length)
+
+    def steps(self, length: int) -> int:
+        """Return the updates that read so many tokens, but for padding."""
+        return max(1, self.tokens // self.batch_tokens(length))
 
 
 class Later(Frozen):

@@ -153,9 +153,10 @@ def _run_listops(experiment: LaterExperiment, run: ListOpsRun) -> None:
     """Train a model on expressions of a length, in a process of its own, whose memory is measured."""
     plan, folder = experiment.plan.listops, experiment.out / run.name
     assert plan is not None
-    own = merged(plan.set, {"model": plan.mixings[run.model], "train": {"steps": plan.steps, "seed": run.seed}})
-    # An expression has as many tokens as symbols, and EOS; a batch has at least 8 of the longest.
-    least = {"model": {"max_length": 2 * run.length}, "train": {"batch_tokens": max(4096, 8 * run.length)}}
+    steps = plan.steps(run.length)
+    own = merged(plan.set, {"model": plan.mixings[run.model], "train": {"steps": steps, "seed": run.seed}})
+    # An expression has as many tokens as symbols, and EOS.
+    least = {"model": {"max_length": 2 * run.length}, "train": {"batch_tokens": plan.batch_tokens(run.length)}}
     settings = [
         f"{section}.{key}={_toml(value)}"
         for section, values in merged(least, own).items()
@@ -175,7 +176,7 @@ def _run_listops(experiment: LaterExperiment, run: ListOpsRun) -> None:
     data, test = _expressions(plan, run, experiment.out / run.data)
     command = [sys.executable, "-m", "regard", "train", "--preset", "tiny", "--data", str(data), "--out", str(folder)]
     command += [part for setting in settings for part in ("--set", setting)]
-    with experiment.watch(run.name, plan.steps, folder):
+    with experiment.watch(run.name, steps, folder):
         _alone(command, folder)
     classifier = load_classifier(folder / MODEL)
     classifier.most_tokens = 4 * run.length  # read to the end
