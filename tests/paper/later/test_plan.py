@@ -76,7 +76,7 @@ def test_the_report_has_means_and_ranges() -> None:
         "tokens_a_step": 1,
     }
     runs = [
-        {"row": "x", "seed": seed, "parameters": 5, "perplexity": 2.0, "tokens_per_second": 7.0,
+        {"row": "x", "seed": seed, "parameters": 5, "perplexity": 2.0, "tokens_per_cpu_second": 7.0,
          "writings": [{**written, "bleu": bleu}]}
         for seed, bleu in ((1, 10.0), (2, 20.0))
     ]  # fmt: skip

@@ -11,9 +11,9 @@ from regard.paper.later.plan import Later
 from regard.paper.markdown import number, table
 
 Figures = dict[str, Any]
-TRANSLATION = ("model", "writes by", "seeds", "parameters", "PPL", "BLEU", "tokens/s in training",
+TRANSLATION = ("model", "writes by", "seeds", "parameters", "PPL", "BLEU", "tokens/CPU-s in training",
                "tokens/CPU-s in search", "steps a sentence", "tokens a step")  # fmt: skip
-LISTOPS = ("model", "tokens", "seeds", "parameters", "accuracy", "tokens/s in training", "memory, MiB")
+LISTOPS = ("model", "tokens", "seeds", "parameters", "accuracy", "tokens/CPU-s in training", "memory, MiB")
 
 
 def as_markdown(plan: Later, figures: Sequence[Figures]) -> str:
@@ -26,7 +26,7 @@ def as_markdown(plan: Later, figures: Sequence[Figures]) -> str:
                 (name, written[0]["writing"], len(runs), f"{runs[0]['parameters']:,}",
                  number(mean(run["perplexity"] for run in runs), ".2f"),
                  _range([one["bleu"] for one in written], ".2f"),
-                 number(mean(run["tokens_per_second"] for run in runs), ",.0f"),
+                 number(mean(run["tokens_per_cpu_second"] for run in runs), ",.0f"),
                  number(mean(one["tokens_per_cpu_second"] for one in written), ",.0f"),
                  number(mean(one["steps_a_sentence"] for one in written), ".2f"),
                  number(mean(one["tokens_a_step"] for one in written), ".2f"))
@@ -37,7 +37,7 @@ def as_markdown(plan: Later, figures: Sequence[Figures]) -> str:
     for (model, length), runs in _grouped(figures, "model", "length"):
         rows.append(
             (model, length, len(runs), f"{runs[0]['parameters']:,}", _range([one["accuracy"] for one in runs], ".3f"),
-             number(mean(one["tokens_per_second"] for one in runs), ",.0f"),
+             number(mean(one["tokens_per_cpu_second"] for one in runs), ",.0f"),
              number(mean(one["memory_mb"] for one in runs), ",.0f"))
         )  # fmt: skip
     if rows:
@@ -110,7 +110,7 @@ def draw_steps(path: Path, curves: Mapping[str, Sequence[tuple[float, list[float
 
 def draw_lengths(path: Path, models: Mapping[str, Sequence[tuple[int, list[Figures]]]]) -> None:
     """Plot accuracy, speed and memory of ListOps against the length of an expression."""
-    panels = {"accuracy": "accuracy", "tokens_per_second": "tokens/s in training", "memory_mb": "memory, MiB"}
+    panels = {"accuracy": "accuracy", "tokens_per_cpu_second": "tokens/CPU-s in training", "memory_mb": "memory, MiB"}
     with picture(path, path.with_suffix(".png"), size=(11, 4)) as figure:
         for axes, (key, label) in zip(figure.subplots(1, len(panels)), panels.items(), strict=True):
             for at, (name, points) in enumerate(models.items()):

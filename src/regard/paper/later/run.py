@@ -117,7 +117,7 @@ def _run_translation(experiment: LaterExperiment, run: TranslationRun, *, needed
     figures: Figures = {
         "parameters": cost(config.model).parameters,
         "steps": last["step"],
-        "tokens_per_second": round(last["tokens"] / last["seconds"], 1),
+        "tokens_per_cpu_second": round(last["tokens"] / last["cpu_seconds"], 1),
         "perplexity": _perplexity(translator, experiment.sample),
         "writings": [_written(translator, experiment.sample, writing) for writing in row.writings],
     }
@@ -186,7 +186,7 @@ def _run_listops(experiment: LaterExperiment, run: ListOpsRun) -> None:
     figures: Figures = {
         "parameters": cost(classifier.saved.config).parameters,
         "accuracy": scores.accuracy,
-        "tokens_per_second": round(last["tokens"] / last["seconds"], 1),
+        "tokens_per_cpu_second": round(last["tokens"] / last["cpu_seconds"], 1),
         "memory_mb": last["memory_mb"],
     }
     write_json(folder / FIGURES, {**described, **figures})
