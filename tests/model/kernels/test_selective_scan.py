@@ -71,7 +71,7 @@ def test_no_start_is_a_start_from_zero() -> None:
         assert torch.equal(found, expected)
 
 
-def test_nothing_is_kept_without_gradients() -> None:
+def test_without_gradients_it_is_the_same() -> None:
     parts = random_parts(2, 9)
     with torch.no_grad():
         free = selective_scan(*parts)

@@ -59,7 +59,7 @@ def selective_scan(
 
 def chunks_of(B: int, S: int, M: int, device: str) -> int:
     """Return in how many chunks S positions of M numbers are computed: at most sqrt(S)."""
-    return max(1, min(math.isqrt(S), WIDTH.get(device, WIDEST) // (B * M)))
+    return max(1, min(math.isqrt(S), WIDTH.get(device, WIDEST) // max(1, B * M)))
 
 
 class _Scan(torch.autograd.Function):
