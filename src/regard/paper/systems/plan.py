@@ -14,7 +14,7 @@ from regard.model.cost import cost
 from regard.paper.experiment import Sections, merged
 from regard.train.run import settle
 
-WIDTHS = range(8, 8192, 8)  # candidates for d_model
+WIDTHS = range(8, 8192, 4)  # candidates for d_model
 
 
 class System(Frozen):
