@@ -1,156 +1,261 @@
 r"""What each step of docs/guides/low-resource.md adds: Korean from Tatoeba's few pairs, with three seeds.
 
-    curl -O https://www.manythings.org/anki/kor-eng.zip && unzip -p kor-eng.zip kor.txt | gzip > kor-eng.tsv.gz
-    python experiments/low_resource.py kor-eng.tsv.gz mono.ko mono.en runs/low
+    python experiments/low_resource.py --pairs kor-eng.tsv.gz --mono text.tsv.gz --root runs --results RESULTS
 
-kor-eng.tsv.gz is English TAB Korean; mono.ko and mono.en have a sentence a line. 600 English sentences are for testing
-and 300 for validation, chosen by a hash of the sentence; no pair with one of them, or with a translation of one of
-them, is trained on, and these Korean sentences are taken out of mono.ko. Stopped or killed, the same command goes on: a
-run resumes, and what is measured is in OUT/results.jsonl. At the end it prints a table: BLEU (ko-mecab) and chrF, the
-mean over the seeds and their range.
+--pairs is English TAB Korean. Of --mono, English TAB Korean too, the columns are used as text in one language each. 600
+English sentences are for testing and 300 for validation, chosen by a hash of the sentence. No pair with one of them, or
+with a translation of one of them, is trained on, and all these sentences are taken out of the text.
+
+The steps, each with the seeds 1 to 3 and the settings of low-resource.toml:
+
+1. from scratch with the preset `tiny`, as without the guide
+2. the preset `low-resource`
+3. and subword sampling
+4. started from a model that has learned to fill in spans (denoising) of 3,000 batches of text in both languages
+5. and trained on the back-translations of 60,000 Korean sentences, too, which make up half of its batches
+
+The models of denoising and of back-translation are trained once, with seed 1. The test set is translated once by each
+model, at the end; nothing is chosen by it. The same command goes on where it was stopped; what has figures in
+RESULTS/low-resource is not run again. `kill PID` stops after the current step with everything saved. At the end it
+prints a table: BLEU (ko-mecab) and chrF with the difference to the step before, paired by seed, and its 95 % interval.
 """
 
 import argparse
 import gzip
 import hashlib
 import json
-import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from statistics import mean
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from workers import STOPPED, Workers, begin, done, known
+
+from regard.code_version import MEASURING, code_version
+from regard.evaluate.bleu import bleu, chrf
+from regard.files import write_json
+from regard.paper.table3.paired import Values, interval, pooled
 
 TEST, VALID = 600, 300
-HERE = Path(__file__).parent
-PLAIN = ["--set", "train.subword_sampling="]
+SEEDS = (1, 2, 3)
+BACK, DENOISING = 60_000, 3000  # lines that are translated back, and updates of denoising
+STEPS = ("scratch", "preset", "sampling", "denoising", "back-translation")
+RECIPE = str(Path(__file__).parent / "low-resource.toml")
+COPY = "the source, copied"
 
 Pair = tuple[str, str]
+Job = Callable[[], object]
 
 
-def regard(*arguments: str | Path) -> str:
-    """Run a command of regard and return what it prints."""
-    command = [sys.executable, "-m", "regard", *map(str, arguments)]
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+def place(text: str) -> bytes:
+    return hashlib.blake2b(text.encode(), digest_size=8).digest()
 
 
-def split(path: Path, out: Path) -> set[str]:
-    """Write train, valid and test pairs, by English sentence; return the Korean texts that are held out."""
-    korean: dict[str, list[str]] = defaultdict(list)
+def read(path: Path) -> list[Pair]:
     with gzip.open(path, "rt", encoding="utf-8") as file:
-        for line in file:
-            english, target = line.rstrip("\n").split("\t")[:2]
-            korean[english].append(target)
-    order = sorted(korean, key=lambda text: hashlib.blake2b(text.encode(), digest_size=8).digest())
-    test, valid, rest = order[:TEST], order[TEST : TEST + VALID], order[TEST + VALID :]
-    held = {target for english in test + valid for target in korean[english]}
-    pairs = [(english, target) for english in rest for target in korean[english] if target not in held]
-    write(out / "train.en-ko.tsv", pairs)
-    write(out / "train.ko-en.tsv", [(target, english) for english, target in pairs])
-    for name, sentences in (("valid", valid), ("test", test)):
-        write(out / f"{name}.en-ko.tsv", [(english, korean[english][0]) for english in sentences])
-        write(out / f"{name}.ko-en.tsv", [(korean[english][0], english) for english in sentences])
-    lines(out / "test.en", test)
-    lines(out / "test.ko", [korean[english][0] for english in test])
-    return held
-
-
-def write(path: Path, pairs: list[Pair]) -> None:
-    lines(path, [f"{source}\t{target}" for source, target in pairs])
+        rows = (line.rstrip("\n").split("\t") for line in file)
+        return [(row[0], row[1]) for row in rows]
 
 
 def lines(path: Path, texts: list[str]) -> None:
-    path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    part.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    part.replace(path)
 
 
-class Ladder:
-    """The steps of the ladder for one seed."""
+def write_texts(pairs: list[Pair], mono: list[Pair], out: Path) -> None:
+    """Write training, validation and test pairs, and the text in each language without the held out sentences."""
+    korean: dict[str, list[str]] = defaultdict(list)
+    for english, target in pairs:
+        korean[english].append(target)
+    order = sorted(korean, key=place)
+    test, valid, rest = order[:TEST], order[TEST : TEST + VALID], order[TEST + VALID :]
+    held = {target for english in test + valid for target in korean[english]}
+    train = [(english, target) for english in rest for target in korean[english] if target not in held]
+    sides = {"train": train} | {
+        name: [(english, korean[english][0]) for english in some] for name, some in (("valid", valid), ("test", test))
+    }
+    for name, some in sides.items():
+        lines(out / f"{name}.en-ko.tsv", ["\t".join(pair) for pair in some])
+        lines(out / f"{name}.ko-en.tsv", ["\t".join(reversed(pair)) for pair in some])
+        for side, language in enumerate(("en", "ko")):
+            lines(out / f"{name}.{language}", [pair[side] for pair in some])
+    apart = {*test, *valid, *held}
+    for side, language in enumerate(("en", "ko")):
+        texts = sorted({pair[side] for pair in mono} - apart, key=place)
+        lines(out / f"mono.{language}", texts)
+        lines(out / f"back.{language}", texts[:BACK])
 
-    def __init__(self, out: Path, mono: dict[str, Path], seed: int, steps: int | None) -> None:
-        self.out, self.mono, self.seed = out, mono, seed
-        self.more = ["--set", f"train.seed={seed}", *([] if steps is None else ["--set", f"train.steps={steps}"])]
 
-    def prepare(self, name: str, *options: str | Path) -> Path:
-        folder = self.out / "data" / name
-        if not folder.exists():
-            regard("prepare", *options, "--from", "en", "--to", "ko", "--out", folder)
+class Ladder(Workers):
+    """The steps of the ladder, the models that they need, and their figures."""
+
+    @property
+    def out(self) -> Path:
+        folder: Path = self.given.root / "low-resource"
         return folder
 
-    def train(self, name: str, data: Path, *options: str | Path) -> Path:
-        run = self.out / f"{name}-{self.seed}"
-        regard("train", *options, "--data", data, "--out", run, *self.more)
-        return run / "model"
+    def kept(self, step: str, seed: int) -> Path:
+        folder: Path = self.given.results / "low-resource"
+        return folder / f"{step}-{seed}.json"
 
-    def pairs(self, way: str, *options: str | Path) -> Path:
-        text = self.out / "text"
-        name = f"{way}-{len(options)}"
-        return self.prepare(name, "--train", text / f"train.{way}.tsv", "--valid", text / f"valid.{way}.tsv", *options)
+    def prepare(self, name: str, *options: str) -> Path:
+        folder = self.out / "data" / name
+        if not folder.exists():
+            log = self.out / "prepare.out"
+            done(
+                self,
+                log,
+                "prepare",
+                *options,
+                "--from",
+                "en",
+                "--to",
+                "ko",
+                "--out",
+                str(folder),
+                within=self.out / "text",
+            )
+        return folder
 
-    def models(self) -> dict[str, Path]:
-        """Train all steps; return their models."""
-        recipe, found = HERE / "low-resource.toml", {}
-        data = self.pairs("en-ko")
-        found["from scratch, tiny"] = self.train("tiny", data, "--preset", "tiny")
-        found["+ preset"] = self.train("preset", data, recipe, *PLAIN)
-        found["+ sampling"] = self.train("sampling", data, recipe)
-        texts: list[str | Path] = ["--text", self.mono["ko"], self.mono["en"], "--vocabulary", "8000"]
-        mono = self.train("mono", self.prepare("mono", "--task", "denoise", *texts), recipe)
-        same: list[str | Path] = ["--subwords-from", self.out / "data" / "mono"]
-        found["+ denoising"] = self.train("denoised", self.pairs("en-ko", *same), recipe, "--from", mono)
-        back = self.train("back", self.pairs("ko-en", *same), recipe, "--from", mono)
-        synthetic = self.out / f"bt-{self.seed}.tsv"
-        regard("synthesise", "--model", back, "--text", self.mono["ko"], "--out", synthetic, "--any-language")
-        text = self.out / "text"
-        both = self.prepare(
-            f"bt-{self.seed}", "--train", text / "train.en-ko.tsv", "--tag", "", "--weight", "4",
-            "--train", synthetic, "--tag", "<bt>", "--weight", "1", "--valid", text / "valid.en-ko.tsv", *same,
-        )  # fmt: skip
-        found["+ back-translation"] = self.train("bt", both, recipe, "--from", mono)
-        return found
+    def pairs(self, name: str, way: str, *options: str) -> Path:
+        return self.prepare(name, "--train", f"train.{way}.tsv", "--valid", f"valid.{way}.tsv", *options)
+
+    def train(self, name: str, data: Path, seed: int, *options: str) -> Path | None:
+        """Train a model, unless that is done, and return it; None if the run was stopped or failed."""
+        run = self.out / name
+        command = ["train", *options, "--set", f"train.seed={seed}", "--data", str(data), "--out", str(run)]
+        code, cpu, wall = self.regard(self.out / f"{name}.out", *command)
+        self.note(f"low-resource {name}", cpu, wall, code)
+        return None if code else run / "model"
+
+    def step(self, step: str, seed: int, data: Path, *options: str) -> None:
+        """Train and measure a step with a seed, and keep the figures."""
+        kept = self.kept(step, seed)
+        if known(kept):
+            return
+        model = self.train(f"{step}-{seed}", data, seed, *options)
+        if model is None:
+            return
+        text, printed = self.out / "text", self.out / f"{step}-{seed}.json"
+        sides = ["--source", str(text / "test.en"), "--reference", str(text / "test.ko"), "--tokenize", "ko-mecab"]
+        code, _, _ = self.regard(
+            self.out / f"{step}-{seed}.out", "evaluate", "--model", str(model), *sides, "--json", output=printed
+        )
+        if code == 0:
+            said = json.loads(printed.read_text(encoding="utf-8"))
+            figures = {key: said[key] for key in ("bleu", "signature", "chrf", "chrf_signature")}
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            write_json(kept, {"step": step, "seed": seed, "code": code_version(MEASURING), **figures})
+
+    def run(self) -> None:
+        """Run all steps: what others start from first, and what needs nothing beside it."""
+        plain = ["--set", "train.subword_sampling="]
+        scratch, more = ["--preset", "tiny"], ["train.steps=1500", "train.warmup=150", "train.checkpoint_every=150"]
+        scratch += [part for setting in more for part in ("--set", setting)]
+        data = self.pairs("pairs", "en-ko")
+        mono = self.prepare("mono", "--task", "denoise", "--text", "mono.ko", "mono.en", "--vocabulary", "8000")
+        same = ["--subwords-from", str(mono)]
+        long = ["--set", f"train.steps={DENOISING}", "--set", "train.checkpoint_every=500"]
+        first: list[Job] = (
+            []
+            if self.finished("denoising", "back-translation")
+            else [partial(self.train, "mono", mono, 1, RECIPE, *long)]
+        )
+        for step, options in (("sampling", [RECIPE]), ("preset", [RECIPE, *plain]), ("scratch", scratch)):
+            first += [partial(self.step, step, seed, data, *options) for seed in SEEDS]
+        self.phase(first)
+        started = [RECIPE, "--from", str(self.out / "mono" / "model")]
+        joined = self.pairs("joined", "en-ko", *same)
+        second: list[Job] = [partial(self.step, "denoising", seed, joined, *started) for seed in SEEDS]
+        if self.finished("back-translation"):
+            self.phase(second)
+            return
+        back = self.pairs("back", "ko-en", *same)
+        self.phase([partial(self.train, "back", back, 1, *started), *second])
+        both = self.back_translated(same)
+        self.phase([partial(self.step, "back-translation", seed, both, *started) for seed in SEEDS])
+
+    def finished(self, *steps: str) -> bool:
+        """Return whether all seeds of these steps have figures."""
+        return all(known(self.kept(step, seed)) for step in steps for seed in SEEDS)
+
+    def back_translated(self, same: list[str]) -> Path:
+        """Return the data with the back-translations of Korean sentences, half of each pass."""
+        text, synthetic = self.out / "text", self.out / "text" / "back.tsv"
+        if not synthetic.exists():
+            what = ["--model", str(self.out / "back" / "model"), "--text", str(text / "back.ko"), "--any-language"]
+            done(self, self.out / "synthesise.out", "synthesise", *what, "--out", str(synthetic))
+        real = ["--train", "train.en-ko.tsv", "--tag", "", "--weight", "8"]
+        made = ["--train", synthetic.name, "--tag", "<bt>", "--weight", "0.5"]
+        return self.prepare("both", *real, *made, "--valid", "valid.en-ko.tsv", *same)
+
+    def phase(self, jobs: list[Job]) -> None:
+        self.all(jobs)
+        if self.stopped.is_set():
+            sys.exit(STOPPED)
 
 
-def measure(out: Path, model: Path) -> dict[str, float]:
-    text = out / "text"
-    said = json.loads(
-        regard("evaluate", "--model", model, "--source", text / "test.en", "--reference", text / "test.ko",
-               "--tokenize", "ko-mecab", "--json")
-    )  # fmt: skip
-    return {"bleu": said["bleu"], "chrf": said["chrf"], "signature": said["signature"]}
-
-
-def table(results: list[dict[str, object]]) -> str:
-    rows = ["| step | BLEU | chrF | seeds |", "|---|---|---|---|"]
-    for step in dict.fromkeys(str(one["step"]) for one in results):
-        own = [one for one in results if one["step"] == step]
-        cells = []
-        for metric in ("bleu", "chrf"):
-            values = [float(str(one[metric])) for one in own]
-            cells.append(f"{sum(values) / len(values):.1f} ({min(values):.1f} to {max(values):.1f})")
-        rows.append(f"| {step} | {' | '.join(cells)} | {len(own)} |")
+def table(found: dict[str, dict[int, dict[str, Any]]], copied: tuple[float, float]) -> str:
+    """Return the table of all steps that have figures, each beside the step before."""
+    rows = ["| step | BLEU | chrF | chrF more than the step before | seeds |", "|---|---|---|---|---|"]
+    rows.append(f"| {COPY} | {copied[0]:.1f} | {copied[1]:.1f} | | |")
+    values: Values = {step: {seed: one["chrf"] for seed, one in seeds.items()} for step, seeds in found.items()}
+    chance = pooled(values) if values else None
+    for before, step in zip((None, *STEPS), STEPS, strict=False):
+        if step not in found:
+            continue
+        own = found[step].values()
+        more = interval(values, step, before, chance) if before in values and chance is not None else None  # type: ignore[arg-type]
+        shown = "" if more is None else f"{more.difference:+.1f} ({more.low:+.1f} to {more.high:+.1f})"
+        cells = (f"{mean(one[key] for one in own):.1f}" for key in ("bleu", "chrf"))
+        rows.append(f"| {step} | {' | '.join(cells)} | {shown} | {len(own)} |")
     return "\n".join(rows)
+
+
+def report(ladder: Ladder) -> str:
+    """Return the table of what is there."""
+    found: dict[str, dict[int, dict[str, Any]]] = {}
+    for step in STEPS:
+        for seed in SEEDS:
+            if known(ladder.kept(step, seed)):
+                found.setdefault(step, {})[seed] = json.loads(ladder.kept(step, seed).read_bytes())
+    source, reference = (
+        (ladder.out / "text" / f"test.{side}").read_text(encoding="utf-8").splitlines() for side in ("en", "ko")
+    )
+    copied = bleu(source, [reference], "ko-mecab").value, chrf(source, [reference]).value
+    return table(found, copied)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pairs", type=Path, help="kor-eng.tsv.gz: English TAB Korean")
-    parser.add_argument("korean", type=Path, help="Korean text, a sentence a line")
-    parser.add_argument("english", type=Path, help="English text, a sentence a line")
-    parser.add_argument("out", type=Path, help="the folder of all runs")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    parser.add_argument("--steps", type=int, default=None, help="updates of each run, instead of the file's")
-    given = parser.parse_args()
-    (given.out / "text").mkdir(parents=True, exist_ok=True)
-    held = split(given.pairs, given.out / "text")
-    mono = {"ko": given.out / "text" / "mono.ko", "en": given.english}
-    korean = given.korean.read_text(encoding="utf-8").splitlines()
-    lines(mono["ko"], [line for line in korean if line not in held])
-    record = given.out / "results.jsonl"
-    results = [json.loads(line) for line in record.read_text().splitlines()] if record.exists() else []
-    for seed in given.seeds:
-        for step, model in Ladder(given.out, mono, seed, given.steps).models().items():
-            if not any((one["step"], one["seed"]) == (step, seed) for one in results):
-                results.append({"step": step, "seed": seed, **measure(given.out, model)})
-                with record.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(results[-1]) + "\n")
-    print(table(results))
+    parser.add_argument("--pairs", type=Path, required=True, help="gzipped: English TAB Korean")
+    parser.add_argument("--mono", type=Path, required=True, help="gzipped: English TAB Korean, used as text")
+    parser.add_argument(
+        "--root", type=lambda name: Path(name).resolve(), required=True, help="where texts, data and runs go"
+    )
+    parser.add_argument(
+        "--results", type=lambda name: Path(name).resolve(), required=True, help="where figures are kept"
+    )
+    parser.add_argument("--workers", type=int, default=2, help="how many runs at once, a core each")
+    parser.add_argument("--pid", type=Path, help="write the id of the process group into this file")
+    parser.add_argument("--report", action="store_true", help="train nothing: print the table of what is done")
+    ladder = Ladder(parser.parse_args())
+    if not (ladder.out / "text" / "mono.ko").exists():
+        write_texts(read(ladder.given.pairs), read(ladder.given.mono), ladder.out / "text")
+    if not ladder.given.report:
+        begin(ladder)
+        ladder.run()
+    print(report(ladder))
+    missing = [step for step in STEPS if not ladder.finished(step)]
+    if missing and not ladder.given.report:
+        sys.exit(f"these steps lack figures; see the .out files in {ladder.out}: {', '.join(missing)}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,50 @@
+"""The experiment on few pairs: what is held out stays out, and the table of its steps."""
+
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from tests.paper.test_run_findings import loaded
+
+
+@pytest.fixture(scope="module")
+def driver() -> ModuleType:
+    return loaded("low_resource")
+
+
+def read(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def test_what_is_tested_is_neither_in_the_pairs_nor_in_the_text(
+    driver: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "TEST", 6)
+    monkeypatch.setattr(driver, "VALID", 3)
+    pairs = [(f"Sentence {n}.", f"문장 {n % 25}.") for n in range(30)] + [("Sentence 1.", "다른 문장.")]
+    mono = [(f"Sentence {n}.", f"문장 {n}.") for n in range(60)]
+    driver.write_texts(pairs, mono, tmp_path)
+    held = {side: {*read(tmp_path / f"test.{side}"), *read(tmp_path / f"valid.{side}")} for side in ("en", "ko")}
+    assert len(held["en"]) == 9 and len(read(tmp_path / "test.en")) == 6
+    translations = {target for english, target in pairs if english in held["en"]}
+    train = [line.split("\t") for line in read(tmp_path / "train.en-ko.tsv")]
+    assert train and not {english for english, _ in train} & held["en"]
+    assert not {target for _, target in train} & translations
+    assert [line.split("\t")[::-1] for line in read(tmp_path / "train.ko-en.tsv")] == train
+    for name in ("mono", "back"):
+        assert not {*read(tmp_path / f"{name}.en")} & held["en"]
+        assert not {*read(tmp_path / f"{name}.ko")} & translations
+    assert {*read(tmp_path / "mono.ko")} == {target for _, target in mono} - translations
+
+
+def test_each_step_stands_beside_the_one_before(driver: ModuleType) -> None:
+    scores = {"scratch": (10.0, 11.0, 12.0), "preset": (13.0, 14.0, 15.1), "denoising": (20.0, 20.0, 20.0)}
+    found = {
+        step: {seed: {"bleu": 1.0, "chrf": value} for seed, value in enumerate(values, 1)}
+        for step, values in scores.items()
+    }
+    header, _, copied, scratch, preset, denoising = driver.table(found, (0.1, 1.5)).splitlines()
+    assert header.count("|") == 6 and copied == "| the source, copied | 0.1 | 1.5 | | |"
+    assert scratch == "| scratch | 1.0 | 11.0 |  | 3 |"
+    assert preset.startswith("| preset | 1.0 | 14.0 | +3.0 (") and preset.endswith(") | 3 |")
+    assert denoising == "| denoising | 1.0 | 20.0 |  | 3 |", "the step before it is not there"
