@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from regard.config.data import CorpusConfig
 from regard.config.presets import read
 from regard.data.prepared import Prepared, RawPair, held_out_texts, valid_texts
 from regard.errors import UserError
+from regard.recipe import train_pairs as train_pairs_module
 from regard.recipe.outcome import advice
 from regard.recipe.sides import check_sides
 from regard.recipe.train_pairs import begin
@@ -199,6 +201,22 @@ def test_advice_of_a_run_that_the_clock_ended(outcome: Any, passes: int, trained
     assert found.startswith(first)
     if first == "more time":
         assert "4.0 passes over the pairs, of 42" in found and found.endswith("--time 3m --fresh")
+
+
+def test_the_speed_is_that_of_the_batches_that_are_chosen(
+    data: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    speeds = {1024: 10_000.0, 512: 7_000.0}
+
+    def speed(_: Prepared, name: str, changes: Any, *, batch: int, seconds: float) -> float:
+        assert changes["train"]["precision"] == "bf16", "what was asked for is measured"
+        return speeds[batch]
+
+    monkeypatch.setattr(train_pairs_module, "tokens_per_second", speed)
+    changes = {"train": {"precision": "bf16"}}
+    made = train_pairs_module._planned(tmp_path / "plan.json", data, 60.0, perf_counter(), None, changes)
+    assert made.settings["train"]["batch_tokens"] == 512 and made.tokens_per_second == 7_000
+    assert "(7,000 tokens/s on this machine)" in made.reasons["model"]
 
 
 @pytest.mark.parametrize(

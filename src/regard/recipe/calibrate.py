@@ -11,7 +11,7 @@ from regard.train.distributed import join
 from regard.train.run import settle
 from regard.train.step import Trainer
 
-BATCH = 1024  # tokens a side: neither the smallest nor the largest that is chosen
+BATCH = 1024  # tokens a side, before the batch is chosen: neither the smallest nor the largest
 SECONDS = 3.0
 STEPS = 20
 FIRST = 1  # steps before the measurement, in which memory is allocated
@@ -22,6 +22,7 @@ def tokens_per_second(
     name: str,
     changes: Settings,
     *,
+    batch: int = BATCH,
     seconds: float = SECONDS,
     clock: Callable[[], float] = perf_counter,
 ) -> float:
@@ -31,13 +32,13 @@ def tokens_per_second(
     first: with two threads on a busy machine, one of them waits for the other at every barrier.
     """
     train = {
-        "batch_tokens": BATCH,
+        "batch_tokens": batch,
         **{key: changes["train"][key] for key in ("precision",) if key in changes.get("train", {})},
     }
     config = settle(preset(name, model=changes.get("model", {}), train=train), data)
     with join() as world:
         trainer = Trainer(config.model, config.train, world)
-        batches = Batches(data.train, batch_tokens=BATCH, seed=config.train.seed)
+        batches = Batches(data.train, batch_tokens=batch, seed=config.train.seed)
         tokens, started, elapsed = 0, clock(), 0.0
         for number, step in enumerate(batches.steps(), start=1):
             trainer.update(step, number)

@@ -113,7 +113,7 @@ def fitting_size(amount: Amount, seconds: float, speed: Speed, *, given: str | N
             why = "a larger one needs more time than there is"
             break
         chosen, rate = size, larger_rate
-    return Fitting(chosen, rate, f"{chosen.name}: {why} ({rate:,.0f} tokens/s on this machine)")
+    return Fitting(chosen, rate, f"{chosen.name}: {why}")
 
 
 def _measured(speed: Speed, size: Size, changes: Settings) -> float:
@@ -151,7 +151,7 @@ def plan(amount: Amount, seconds: float, fitting: Fitting, changes: Settings) ->
     limit = "the time allows" if budget < passes * tokens else f"more than {passes:.0f} passes would only overfit"
     limit = "fewer would teach nothing; the time may end it before" if steps == LEAST_STEPS else limit
     reasons = {
-        "model": fitting.reason,
+        "model": f"{fitting.reason} ({rate:,.0f} tokens/s on this machine)",
         "dropout": dropout_reason,
         "steps": _steps_reason(steps, batch, tokens, "as asked for" if asked.get("steps") else limit),
         "learning rate": f"{train.get('peak_rate', 'equation 3')} at most, after {warmup:,} steps; then it falls",

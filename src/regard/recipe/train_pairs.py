@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -18,7 +18,7 @@ from regard.data.prepare import prepare
 from regard.data.prepared import Prepared
 from regard.errors import UserError
 from regard.files import read_json, write_json
-from regard.recipe.calibrate import tokens_per_second
+from regard.recipe.calibrate import BATCH, SECONDS, tokens_per_second
 from regard.recipe.choices import Amount, Plan, Settings, fitting_size, plan
 from regard.recipe.durations import seconds as parsed
 from regard.recipe.outcome import Outcome, measure
@@ -182,8 +182,8 @@ def _planned(
         return found
     time = parsed(TIME) if wanted is None else wanted
 
-    def speed(name: str, settings: Settings) -> float:
-        return tokens_per_second(data, name, settings, seconds=min(3.0, time / 100))
+    def speed(name: str, settings: Settings, batch: int = BATCH) -> float:
+        return tokens_per_second(data, name, settings, batch=batch, seconds=min(SECONDS, time / 100))
 
     def left() -> float:
         return max(0.5 * time, time - (perf_counter() - began))
@@ -191,6 +191,10 @@ def _planned(
     amount = Amount.of(data)
     size = fitting_size(amount, left(), speed, given=preset, changes=changes)
     made = plan(amount, left(), size, changes)
+    batch = made.settings["train"]["batch_tokens"]
+    if batch != BATCH:  # small batches are slower
+        rate = speed(made.preset, _merged(made.settings, changes), batch)
+        made = plan(amount, left(), replace(size, tokens_per_second=rate), changes)
     made = Plan(made.preset, made.settings, made.reasons, time, made.tokens_per_second)
     write_json(path, asdict(made))
     return made
