@@ -25,15 +25,20 @@ from regard.paper.table1.complexity import exponent
 from regard.paper.table1.dependence import peak_bytes
 
 SIZES = {"d_model": 128, "heads": 2}
-LAYERS = ("attention", "attention-as-written", "longformer", "linformer", "performer", "state-space")
+LAYERS = ("attention", "attention-as-written", "longformer", "linformer", "performer", "state-space", "mamba", "mixer")
 PARTS = ("whole", "mixing")
 
 
-class Doubled(nn.Module):
-    """In the place of a linear map to twice the size: x beside itself."""
+class Resized(nn.Module):
+    """In the place of a linear map: x as often beside itself as its output is long, or the beginning of x."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.cat((x, x), dim=-1)
+        times = -(-self.size // x.shape[-1])
+        return (torch.cat((x,) * times, dim=-1) if times > 1 else x)[..., : self.size]
 
 
 def layer(name: str, part: str, longest: int) -> Any:
@@ -43,7 +48,7 @@ def layer(name: str, part: str, longest: int) -> Any:
     if part == "mixing":
         for inner, child in list(made.named_children()):
             if isinstance(child, nn.Linear):
-                setattr(made, inner, nn.Identity() if child.in_features == child.out_features else Doubled())
+                setattr(made, inner, Resized(child.out_features))
     return made
 
 
