@@ -30,7 +30,7 @@ PARTS = ("whole", "mixing")
 
 
 class Resized(nn.Module):
-    """In the place of a linear map: x as often beside itself as its output is long, or the beginning of x."""
+    """Repeats or cuts the features to the size of a linear map's output, without a product."""
 
     def __init__(self, size: int) -> None:
         super().__init__()

@@ -31,7 +31,7 @@ from tatoeba_en_de import place, write
 from workers import STOPPED, Workers, begin, copy, done, known
 
 import regard
-from regard.code_version import MEASURING, code_version
+from regard.code_version import MEASURING, code_version, training_version
 from regard.files import write_json
 
 TEST, VALID, TRAIN, REPLAY = 1000, 500, 20_000, 20_000
@@ -65,7 +65,8 @@ class French(Workers):
 
     @property
     def out(self) -> Path:
-        folder: Path = self.given.root / "grow-french"
+        """The folder of texts, data and runs of this code: those of other code are not mixed in."""
+        folder: Path = self.given.root / "grow-french" / training_version("likelihood")
         return folder
 
     @property
@@ -73,15 +74,18 @@ class French(Workers):
         return self.out / "text"
 
     def texts(self) -> None:
-        if (self.text / "french.en").exists():
+        """Write the texts of both languages, unless that is done."""
+        if self.text.exists():
             return
-        self.text.mkdir(parents=True, exist_ok=True)
+        part = self.text.with_name("text.part")
+        part.mkdir(parents=True, exist_ok=True)
         for way in ("en-de", "de-en"):
             lines = (self.given.texts / f"train.{way}.tsv").read_text(encoding="utf-8").splitlines()
-            write(self.text / f"replay.{way}.tsv", sorted(lines, key=place)[:REPLAY])
+            write(part / f"replay.{way}.tsv", sorted(lines, key=place)[:REPLAY])
         for path in (*self.given.texts.glob("valid.*"), *self.given.texts.glob("test.*")):
-            copy(path, self.text / path.name)
-        write_french(self.given.french, self.text)
+            copy(path, part / path.name)
+        write_french(self.given.french, part)
+        part.rename(self.text)
 
     def prepare(self, name: str, *options: str) -> Path:
         folder = self.out / "data" / name
@@ -102,14 +106,14 @@ class French(Workers):
                 valid += ["--valid", f"valid.{way}.tsv", "--valid-tag", tag]
         return self.prepare(name, *tagged, *valid, *grown)
 
-    def run(self, name: str) -> None:
+    def run(self, name: str, data: Path) -> None:
         """Train a model, unless it has figures, and measure it."""
         kept: Path = self.given.results / "grow-french" / f"{name}.json"
         if known(kept):
             return
         run, start = self.out / name, ["--preset", "low-resource"] if name == "scratch" else ["--from", "en-de"]
         changed = [part for setting in SETTINGS for part in ("--set", setting)]
-        command = ["train", *start, *changed, "--data", str(self.data(name)), "--out", str(run)]
+        command = ["train", *start, *changed, "--data", str(data), "--out", str(run)]
         code, cpu, wall = self.regard(self.out / f"{name}.out", *command)
         self.note(f"grow-french {name}", cpu, wall, code)
         if code == 0:
@@ -147,7 +151,8 @@ def main() -> None:
     if not known(before):
         before.parent.mkdir(parents=True, exist_ok=True)
         write_json(before, {"code": code_version(MEASURING), **french.scores("en-de", ("de", "en"))})
-    french.all([partial(french.run, name) for name in names])
+    data = {name: french.data(name) for name in names}
+    french.all([partial(french.run, name, data[name]) for name in names])
     if french.stopped.is_set():
         sys.exit(STOPPED)
     paths = [before.with_name(f"{name}.json") for name in ("before", *names)]

@@ -36,7 +36,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from workers import STOPPED, Workers, begin, done, known
 
-from regard.code_version import MEASURING, code_version
+from regard.code_version import MEASURING, code_version, training_version
 from regard.evaluate.bleu import bleu, chrf
 from regard.files import write_json
 from regard.paper.table3.paired import Values, interval, pooled
@@ -64,9 +64,7 @@ def read(path: Path) -> list[Pair]:
 
 def lines(path: Path, texts: list[str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
-    part.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
-    part.replace(path)
+    path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
 
 
 def write_texts(pairs: list[Pair], mono: list[Pair], out: Path) -> None:
@@ -98,34 +96,24 @@ class Ladder(Workers):
 
     @property
     def out(self) -> Path:
-        folder: Path = self.given.root / "low-resource"
+        """The folder of texts, data and runs of this code: those of other code are not mixed in."""
+        folder: Path = self.given.root / "low-resource" / training_version("likelihood")
         return folder
 
     def kept(self, step: str, seed: int) -> Path:
         folder: Path = self.given.results / "low-resource"
         return folder / f"{step}-{seed}.json"
 
-    def prepare(self, name: str, *options: str) -> Path:
-        folder = self.out / "data" / name
+    def prepare(self, name: str, *options: str, way: str = "en-ko") -> Path:
+        """Prepare data from one language to the other, unless that is done, and return the folder."""
+        folder, (source, target) = self.out / "data" / name, way.split("-")
         if not folder.exists():
-            log = self.out / "prepare.out"
-            done(
-                self,
-                log,
-                "prepare",
-                *options,
-                "--from",
-                "en",
-                "--to",
-                "ko",
-                "--out",
-                str(folder),
-                within=self.out / "text",
-            )
+            languages = ["--from", source, "--to", target, "--out", str(folder)]
+            done(self, self.out / "prepare.out", "prepare", *options, *languages, within=self.out / "text")
         return folder
 
     def pairs(self, name: str, way: str, *options: str) -> Path:
-        return self.prepare(name, "--train", f"train.{way}.tsv", "--valid", f"valid.{way}.tsv", *options)
+        return self.prepare(name, "--train", f"train.{way}.tsv", "--valid", f"valid.{way}.tsv", *options, way=way)
 
     def train(self, name: str, data: Path, seed: int, *options: str) -> Path | None:
         """Train a model, unless that is done, and return it; None if the run was stopped or failed."""
@@ -155,7 +143,7 @@ class Ladder(Workers):
             write_json(kept, {"step": step, "seed": seed, "code": code_version(MEASURING), **figures})
 
     def run(self) -> None:
-        """Run all steps: what others start from first, and what needs nothing beside it."""
+        """Run all steps; models that others start from come first."""
         plain = ["--set", "train.subword_sampling="]
         scratch, more = ["--preset", "tiny"], ["train.steps=1500", "train.warmup=150", "train.checkpoint_every=150"]
         scratch += [part for setting in more for part in ("--set", setting)]
@@ -190,7 +178,7 @@ class Ladder(Workers):
         """Return the data with the back-translations of Korean sentences, half of each pass."""
         text, synthetic = self.out / "text", self.out / "text" / "back.tsv"
         if not synthetic.exists():
-            what = ["--model", str(self.out / "back" / "model"), "--text", str(text / "back.ko"), "--any-language"]
+            what = ["--model", str(self.out / "back" / "model"), "--text", str(text / "back.ko")]
             done(self, self.out / "synthesise.out", "synthesise", *what, "--out", str(synthetic))
         real = ["--train", "train.en-ko.tsv", "--tag", "", "--weight", "8"]
         made = ["--train", synthetic.name, "--tag", "<bt>", "--weight", "0.5"]
@@ -204,15 +192,15 @@ class Ladder(Workers):
 
 def table(found: dict[str, dict[int, dict[str, Any]]], copied: tuple[float, float]) -> str:
     """Return the table of all steps that have figures, each beside the step before."""
-    rows = ["| step | BLEU | chrF | chrF more than the step before | seeds |", "|---|---|---|---|---|"]
+    rows = ["| step | BLEU | chrF | chrF gain over the step before | seeds |", "|---|---|---|---|---|"]
     rows.append(f"| {COPY} | {copied[0]:.1f} | {copied[1]:.1f} | | |")
     values: Values = {step: {seed: one["chrf"] for seed, one in seeds.items()} for step, seeds in found.items()}
     chance = pooled(values) if values else None
-    for before, step in zip((None, *STEPS), STEPS, strict=False):
+    for before, step in zip(("", *STEPS), STEPS, strict=False):
         if step not in found:
             continue
         own = found[step].values()
-        more = interval(values, step, before, chance) if before in values and chance is not None else None  # type: ignore[arg-type]
+        more = interval(values, step, before, chance) if chance is not None else None
         shown = "" if more is None else f"{more.difference:+.1f} ({more.low:+.1f} to {more.high:+.1f})"
         cells = (f"{mean(one[key] for one in own):.1f}" for key in ("bleu", "chrf"))
         rows.append(f"| {step} | {' | '.join(cells)} | {shown} | {len(own)} |")
@@ -247,8 +235,11 @@ def main() -> None:
     parser.add_argument("--pid", type=Path, help="write the id of the process group into this file")
     parser.add_argument("--report", action="store_true", help="train nothing: print the table of what is done")
     ladder = Ladder(parser.parse_args())
-    if not (ladder.out / "text" / "mono.ko").exists():
-        write_texts(read(ladder.given.pairs), read(ladder.given.mono), ladder.out / "text")
+    text = ladder.out / "text"
+    if not text.exists():
+        part = text.with_name("text.part")
+        write_texts(read(ladder.given.pairs), read(ladder.given.mono), part)
+        part.rename(text)
     if not ladder.given.report:
         begin(ladder)
         ladder.run()

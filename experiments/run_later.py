@@ -30,10 +30,11 @@ class Queue(Workers):
         self.runs: Path = given.root / "later"
         self.data: Path = given.root / "data" / "m30k"
         self.distilled: Path = given.root / "data" / "m30k-distilled"
+        self.plan = [str(given.plan)] if given.plan else []
 
     def run(self, name: str, *, needed: bool = False) -> None:
         """Train and measure a run, and keep its figures and its log; if it is `needed`, its model must be there."""
-        command = ["paper", "later", *self.given.plan, "--rows", name, "--data", str(self.data)]
+        command = ["paper", "later", *self.plan, "--rows", name, "--data", str(self.data)]
         if self.distilled.exists():
             command += ["--distilled", str(self.distilled)]
         raw = self.given.root / "text" / "raw"
@@ -60,12 +61,12 @@ def main() -> None:
     parser = arguments("Run the experiment on what came after the paper.")
     parser.add_argument("--plan", type=Path, help="another plan")
     given = parser.parse_args()
-    given.plan = [str(given.plan.resolve())] if given.plan else []
+    given.plan = given.plan and given.plan.resolve()
     queue = Queue(given)
     begin(queue)
     texts(given, ("raw",))
     prepare(queue, "m30k", "raw", "4000")
-    names = [run.name for run in runs_of(read_experiment(Later, "later", Path(*given.plan) if given.plan else None))]
+    names = [run.name for run in runs_of(read_experiment(Later, "later", given.plan))]
     teacher = names[0]
     queue.all([partial(queue.run, teacher, needed=True)])
     model = queue.runs / teacher / "model"
@@ -78,7 +79,7 @@ def main() -> None:
     missing = [name for name in names if not (given.results / "later" / f"{name}.json").exists()]
     if queue.stopped.is_set():
         sys.exit(STOPPED)
-    report = ["paper", "later", *given.plan, "--results", str(given.results / "later"), "--out", str(queue.runs)]
+    report = ["paper", "later", *queue.plan, "--results", str(given.results / "later"), "--out", str(queue.runs)]
     done(queue, given.root / "report.out", *report)
     sys.exit(f"these failed; see their .out files in {queue.runs}: {', '.join(missing)}" if missing else 0)
 

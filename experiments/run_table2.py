@@ -12,12 +12,13 @@ A system is tested at the processor time of the baseline, so all of it has to ru
 
 import shutil
 import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from workers import STOPPED, Workers, arguments, begin, copy, prepare, texts
+from workers import STOPPED, Workers, arguments, begin, copy, known, prepare, texts
 
 from regard.paper.experiment import read_experiment
 from regard.paper.systems.plan import System, Table2
@@ -70,13 +71,21 @@ class Queue(Workers):
                     copy(path, self.kept / path.relative_to(self.runs))
         return code == 0
 
-    def put_back(self) -> None:
-        """Give the runs' folder what is kept and not there, as on another machine."""
-        for path in self.kept.rglob("*") if self.kept.exists() else ():
-            there = self.runs / path.relative_to(self.kept)
-            if path.is_file() and path.parent != self.kept and not there.exists():
-                there.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, there)
+    def put_back(self, systems: Sequence[System]) -> None:
+        """Give the runs' folder the systems that are kept and not there, as on another machine.
+
+        Figures of other code are not put back, nor those of a system whose models an unfinished one refines.
+        """
+        needed = {system.refines for system in systems if not self.finished(system.name)}
+        for system in systems:
+            there = self.runs / system.name
+            if system.name not in needed and not there.exists() and self.finished(system.name):
+                shutil.copytree(self.kept / system.name, there)
+
+    def finished(self, system: str) -> bool:
+        """Return whether the figures of a system are kept, and are of this code."""
+        figures = [path for path in (self.kept / system).rglob("*.json") if path.name != RATE]
+        return bool(figures) and all(map(known, figures))
 
 
 def main() -> None:
@@ -88,8 +97,9 @@ def main() -> None:
     begin(queue)
     texts(given, ("raw",))
     prepare(queue, "m30k", "raw", "4000")
-    queue.put_back()
-    first, *others = read_experiment(Table2, "table2", given.plan).systems
+    systems = read_experiment(Table2, "table2", given.plan).systems
+    queue.put_back(systems)
+    first, *others = systems
     failed: list[str] = []
 
     def run(system: System) -> None:

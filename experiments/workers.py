@@ -1,4 +1,4 @@
-"""Run commands of regard, a process for each worker, and keep what finished runs leave: the part that drivers share.
+"""The shared part of the drivers: run commands of regard, a process for each worker, and keep their figures.
 
 A finished run leaves its figures in a folder of results, one small JSON file, so that they can be committed as they
 come; what is there with the figures of this code is not run again. `kill PID` stops all processes after their current
@@ -90,16 +90,20 @@ class Workers:
         return True
 
     def all(self, jobs: Sequence[Callable[[], object]]) -> None:
-        """Do all jobs, as many at once as there are workers."""
+        """Do all jobs, as many at once as there are workers; raise the first error, after the jobs under way."""
         waiting = deque(jobs)
+        errors: list[BaseException] = []
 
         def work() -> None:
-            while not self.stopped.is_set():
+            while not errors and not self.stopped.is_set():
                 try:
                     job = waiting.popleft()
                 except IndexError:
                     return
-                job()
+                try:
+                    job()
+                except BaseException as error:  # SystemExit would end the thread without a word
+                    errors.append(error)
 
         threads = [threading.Thread(target=work) for _ in range(self.given.workers)]
         for thread in threads:
@@ -107,6 +111,8 @@ class Workers:
         for thread in threads:
             while thread.is_alive():
                 thread.join(1)  # so that signals are handled
+        if errors:
+            raise errors[0]
 
 
 def known(path: Path) -> bool:

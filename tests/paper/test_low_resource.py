@@ -1,7 +1,10 @@
-"""The experiment on few pairs: what is held out stays out, and the table of its steps."""
+"""The experiment on few pairs: what is held out stays out, its commands, and the table of its steps."""
 
+import json
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from tests.paper.test_run_findings import loaded
@@ -35,6 +38,52 @@ def test_what_is_tested_is_neither_in_the_pairs_nor_in_the_text(
         assert not {*read(tmp_path / f"{name}.en")} & held["en"]
         assert not {*read(tmp_path / f"{name}.ko")} & translations
     assert {*read(tmp_path / "mono.ko")} == {target for _, target in mono} - translations
+
+
+@pytest.fixture
+def commands(driver: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The commands of all steps, which only leave their files; a command that is in `failing` fails."""
+    run: list[list[str]] = []
+
+    def regard(queue: Any, log: Path, *words: str, output: Path | None = None, **_: object) -> tuple[int, float, float]:
+        run.append(list(words))
+        if words[0] == "evaluate":
+            assert output is not None
+            output.write_text(json.dumps({"bleu": 1.0, "chrf": 2.0, "signature": "", "chrf_signature": ""}))
+        else:
+            Path(dict(pairwise(words))["--out"]).mkdir(parents=True, exist_ok=True)
+        return 0, 1.0, 1.0
+
+    monkeypatch.setattr(driver.Ladder, "regard", regard)
+    monkeypatch.setattr(driver, "begin", lambda queue: None)
+    monkeypatch.setattr(driver, "read", lambda path: [(f"Sentence {n}.", f"문장 {n}.") for n in range(1000)])
+    folders = ["--root", str(tmp_path / "runs"), "--results", str(tmp_path / "results")]
+    words = ["low_resource.py", "--pairs", "a", "--mono", "b", *folders, "--workers", "1"]
+    monkeypatch.setattr("sys.argv", words)
+    return run
+
+
+def test_every_model_is_told_its_languages(driver: ModuleType, commands: list[list[str]]) -> None:
+    driver.main()
+    prepared = {}
+    for given in (dict(pairwise(words)) for words in commands if words[0] == "prepare"):
+        prepared[Path(given["--out"]).name] = (given["--from"], given["--to"])
+    assert prepared.pop("back") == ("ko", "en"), "or its translations of Korean would be none"
+    assert set(prepared) == {"pairs", "mono", "joined", "both"} and set(prepared.values()) == {("en", "ko")}
+    trained = [Path(dict(pairwise(words))["--out"]).name for words in commands if words[0] == "train"]
+    steps = [f"{step}-{seed}" for step in driver.STEPS for seed in driver.SEEDS]
+    assert sorted(trained) == sorted(["mono", "back", *steps])
+    assert [words[0] for words in commands].count("synthesise") == 1
+
+
+def test_what_has_figures_is_not_run_again(driver: ModuleType, commands: list[list[str]], tmp_path: Path) -> None:
+    driver.main()
+    (tmp_path / "runs").rename(tmp_path / "elsewhere")
+    (tmp_path / "results" / "low-resource" / "denoising-2.json").unlink()
+    commands.clear()
+    driver.main()
+    trained = [Path(dict(pairwise(words))["--out"]).name for words in commands if words[0] == "train"]
+    assert trained == ["mono", "denoising-2"]
 
 
 def test_each_step_stands_beside_the_one_before(driver: ModuleType) -> None:

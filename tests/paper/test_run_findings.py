@@ -80,3 +80,15 @@ def test_texts_are_written_once_as_they_are_and_in_lower_case(
     written = tmp_path / "runs" / "text"
     assert (written / "raw" / "val.de").read_text(encoding="utf-8") == "Ein Hund, 개\n"
     assert (written / "lower" / "val.de").read_text(encoding="utf-8") == "ein hund, 개\n"
+
+
+def test_an_error_of_a_job_ends_the_queue(driver: ModuleType, tmp_path: Path) -> None:
+    """In a thread SystemExit would end that thread without a word."""
+    done: list[int] = []
+
+    def fail() -> None:
+        sys.exit("it failed")
+
+    with pytest.raises(SystemExit, match="it failed"):
+        queue(driver, tmp_path).all([lambda: done.append(1), fail, lambda: done.append(2)])
+    assert done == [1]

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from tests.paper.test_run_findings import loaded
 
+from regard.code_version import MEASURING, code_version
+
 PLAN = """
 steps = 100
 rate_share = 0.2
@@ -54,7 +56,7 @@ class Commands:
             path = out / given["--systems"] / name
             path.parent.mkdir(parents=True, exist_ok=True)
             if not path.exists():
-                path.write_text(f"{given['--systems']}\n")
+                path.write_text(json.dumps({"code": code_version(MEASURING), "system": given["--systems"]}))
         return 0, 2.0, 3.0
 
 
@@ -103,13 +105,40 @@ def test_the_baseline_is_first_and_refinements_are_last(started: Any, commands: 
 def test_on_another_machine_the_figures_are_put_back(started: Any, commands: Commands, tmp_path: Path) -> None:
     assert started() == 0
     (tmp_path / "root").rename(tmp_path / "elsewhere")
-    mine = tmp_path / "root" / "table2" / "lstm" / "rate.json"
+    kept, runs = tmp_path / "results" / "table2", tmp_path / "root" / "table2"
+    mine = runs / "lstm" / "rate.json"
     mine.parent.mkdir(parents=True)
     mine.write_text("mine\n")
-    assert started() == 0
+    put_back(started, commands)
     assert mine.read_text() == "mine\n", "what is there stays"
-    put_back = tmp_path / "root" / "table2" / "gnmt" / "seed-1" / "same-tokens.json"
-    assert put_back.read_text() == "gnmt\n"
+    assert (runs / "gnmt" / FILES[1]).read_bytes() == (kept / "gnmt" / FILES[1]).read_bytes()
+
+
+def test_figures_of_other_code_are_not_put_back(started: Any, commands: Commands, tmp_path: Path) -> None:
+    assert started() == 0
+    (tmp_path / "root").rename(tmp_path / "elsewhere")
+    (tmp_path / "results" / "table2" / "lstm" / FILES[1]).write_text(json.dumps({"code": "other"}))
+    put_back(started, commands)
+    runs = tmp_path / "root" / "table2"
+    assert (runs / "gnmt").exists() and not (runs / "lstm").exists()
+
+
+def test_a_system_that_an_unfinished_one_refines_is_trained_again(
+    started: Any, commands: Commands, tmp_path: Path
+) -> None:
+    """Its models are needed, and only its figures are kept."""
+    commands.failing = "gnmt-rl"
+    assert "gnmt-rl" in str(started())
+    (tmp_path / "root").rename(tmp_path / "elsewhere")
+    put_back(started, commands)
+    runs = tmp_path / "root" / "table2"
+    assert (runs / "lstm").exists() and not (runs / "gnmt").exists()
+
+
+def put_back(started: Any, commands: Commands) -> None:
+    """Start the driver and let the first system fail, so that nothing but what is put back is there."""
+    commands.failing = "transformer"
+    assert "transformer" in str(started())
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,7 @@ def train_to_the_end(
     the whole experiment.
     """
     if not fresh:
-        _check_code(run, config)
+        check_code(run, config.train.objective)
     with listening() as asked:
         train(config, data, run, weights=weights, validator=validator, observer=observer, fresh=fresh)
     if asked:
@@ -181,9 +181,9 @@ def train_to_the_end(
     return last
 
 
-def _check_code(run: Path, config: Config) -> None:
+def check_code(run: Path, objective: str = "likelihood") -> None:
     """Reject a run that another version of the code started or resumed."""
-    here = training_version(config.train.objective)
+    here = training_version(objective)
     lines = records(run / LOG) if (run / LOG).is_file() else ()
     for line in lines:
         there = line.get("code", "not recorded")

@@ -63,6 +63,15 @@ def test_its_gradients_are_those_of_the_recurrence(ways: str, S: int) -> None:
         torch.testing.assert_close(found, expected)
 
 
+def test_tensors_need_not_be_contiguous() -> None:
+    parts = random_parts(2, 16)
+    turned = [part.detach().transpose(0, 1).contiguous().transpose(0, 1).requires_grad_() for part in parts]
+    weights = torch.randn(16, 2, E, dtype=torch.float64).transpose(0, 1)
+    found, expected = (torch.autograd.grad(selective_scan(*some)[0], some, weights) for some in (turned, parts))
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other)
+
+
 def test_no_start_is_a_start_from_zero() -> None:
     parts = random_parts(2, 6)
     for found, expected in zip(

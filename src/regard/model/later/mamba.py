@@ -77,8 +77,8 @@ class SelectiveScan(nn.Module):
         step_BSE = F.softplus(linear(step_BSR, self.step_ER, self.step_bias_E))
         if mask_BS is not None:
             step_BSE = step_BSE.masked_fill(~mask_BS[:, :, None], 0.0)
-        decay_EN = -self.log_decay_EN.exp()
-        y_BSE, hidden_BEN = selective_scan(step_BSE, x_BSE, decay_EN, into_BSN, out_BSN, state.hidden_BEN)
+        a_EN = -self.log_decay_EN.exp()
+        y_BSE, hidden_BEN = selective_scan(step_BSE, x_BSE, a_EN, into_BSN, out_BSN, state.hidden_BEN)
         return y_BSE + self.skip_E * x_BSE, MambaState(state.length + S, read_BXE[:, S:], hidden_BEN)
 
 

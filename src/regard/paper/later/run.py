@@ -19,7 +19,7 @@ from regard.evaluate.labels import score_labels
 from regard.evaluate.perplexity import perplexity, score_texts
 from regard.files import read_json, write_json
 from regard.model.cost import cost
-from regard.paper.experiment import Sample, Warn, Watch, merged, progress, train_to_the_end
+from regard.paper.experiment import Sample, Warn, Watch, check_code, merged, progress, train_to_the_end
 from regard.paper.later.listops import write_listops
 from regard.paper.later.plan import (
     AnyRun,
@@ -154,9 +154,10 @@ def _run_listops(experiment: LaterExperiment, run: ListOpsRun) -> None:
     plan, folder = experiment.plan.listops, experiment.out / run.name
     assert plan is not None
     steps = plan.steps(run.length)
-    own = merged(plan.set, {"model": plan.mixings[run.model], "train": {"steps": steps, "seed": run.seed}})
+    train = {"steps": steps, "seed": run.seed, "batch_tokens": plan.batch_tokens(run.length)}
+    own = merged(plan.set, {"model": plan.mixings[run.model], "train": train})
     # An expression has as many tokens as symbols, and EOS.
-    least = {"model": {"max_length": 2 * run.length}, "train": {"batch_tokens": plan.batch_tokens(run.length)}}
+    least = {"model": {"max_length": 2 * run.length}}
     settings = [
         f"{section}.{key}={_toml(value)}"
         for section, values in merged(least, own).items()
@@ -173,6 +174,7 @@ def _run_listops(experiment: LaterExperiment, run: ListOpsRun) -> None:
     if _known(folder / FIGURES, described, experiment.warn):
         return
     (folder / FIGURES).unlink(missing_ok=True)
+    check_code(folder)
     data, test = _expressions(plan, run, experiment.out / run.data)
     command = [sys.executable, "-m", "regard", "train", "--preset", "tiny", "--data", str(data), "--out", str(folder)]
     command += [part for setting in settings for part in ("--set", setting)]
