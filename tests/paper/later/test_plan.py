@@ -8,7 +8,7 @@ from regard.config.presets import preset
 from regard.errors import UserError
 from regard.paper.experiment import read_experiment
 from regard.paper.later.plan import Later, Writing, chosen_runs, runs_of
-from regard.paper.later.report import as_markdown
+from regard.paper.later.report import as_markdown, less_sequential
 
 
 def test_the_plan_names_presets_and_settings_that_exist() -> None:
@@ -82,3 +82,8 @@ def test_the_report_has_means_and_ranges() -> None:
     ]  # fmt: skip
     text = as_markdown(plan, runs)
     assert "15.00 (10.00 to 20.00)" in text and "search, beam 1" in text and plan.rule in text
+
+
+def test_the_picture_has_the_first_row_and_those_with_fewer_steps() -> None:
+    curves = {"a": [(10.0, [1.0])], "b": [(9.9, [1.0])], "c": [(1.0, [1.0]), (12.0, [1.0])], "d": [(11.0, [1.0])]}
+    assert list(less_sequential(curves)) == ["a", "c"]

@@ -11,6 +11,8 @@ from regard.paper.later.plan import Later
 from regard.paper.markdown import number, table
 
 Figures = dict[str, Any]
+Curve = Sequence[tuple[float, list[float]]]
+"""Mean steps a sentence and BLEU of each seed, for each way of writing."""
 TRANSLATION = ("model", "writes by", "seeds", "parameters", "PPL", "BLEU", "tokens/CPU-s in training",
                "tokens/CPU-s in search", "steps a sentence", "tokens a step")  # fmt: skip
 LISTOPS = ("model", "tokens", "seeds", "parameters", "accuracy", "tokens/CPU-s in training", "memory, MiB")
@@ -73,7 +75,7 @@ def write_report(out: Path, plan: Later, figures: Sequence[Figures]) -> Figures:
     write_json(out / "later.json", report)
     curves = {name: _points(runs) for name, runs in _grouped(figures, "row")}
     if curves:
-        draw_steps(out / "later-steps.svg", curves)
+        draw_steps(out / "later-steps.svg", less_sequential(curves))
     by_model: dict[str, list[tuple[int, list[Figures]]]] = {}
     for (model, length), runs in _grouped(figures, "model", "length"):
         by_model.setdefault(model, []).append((length, runs))
@@ -82,7 +84,7 @@ def write_report(out: Path, plan: Later, figures: Sequence[Figures]) -> Figures:
     return report
 
 
-def _points(runs: Sequence[Figures]) -> list[tuple[float, list[float]]]:
+def _points(runs: Sequence[Figures]) -> Curve:
     """Return mean steps a sentence and BLEU of each seed, for each way of writing that is not a beam."""
     found = []
     for written in _writings(runs):
@@ -91,7 +93,14 @@ def _points(runs: Sequence[Figures]) -> list[tuple[float, list[float]]]:
     return found
 
 
-def draw_steps(path: Path, curves: Mapping[str, Sequence[tuple[float, list[float]]]]) -> None:
+def less_sequential(curves: Mapping[str, Curve]) -> dict[str, Curve]:
+    """Return the first row and those that write a sentence in fewer steps; the others would be one spot."""
+    first = next(iter(curves))
+    most = 0.9 * max((count for count, _ in curves[first]), default=0.0)
+    return {name: curve for name, curve in curves.items() if name == first or min(curve)[0] < most}
+
+
+def draw_steps(path: Path, curves: Mapping[str, Curve]) -> None:
     """Plot BLEU against sequential steps a sentence; bars reach from the least to the greatest of the seeds."""
     with picture(path, path.with_suffix(".png"), size=(8, 4.8)) as figure:
         axes = figure.subplots()
@@ -102,7 +111,7 @@ def draw_steps(path: Path, curves: Mapping[str, Sequence[tuple[float, list[float
         axes.set_xscale("log")
         axes.set_xlabel("sequential steps a sentence")
         axes.set_ylabel("BLEU")
-        axes.set_ylim(bottom=0)
+        axes.margins(y=0.1)
         _plain_ticks(axes.xaxis)
         axes.grid(alpha=0.3)
         figure.legend(loc="outside right upper")
