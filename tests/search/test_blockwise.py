@@ -23,11 +23,13 @@ SOURCES = [[4, 5, 6], [6], [], [5, 5, 4, 6, 5, 4], [6, 4]]
 CONFIG = DecodeConfig(extra_length=12)
 
 
-def random_model(seed: int, blocks: int = 4, **changes: Any) -> BlockwiseTransformer:
+def random_model(seed: int, blocks: int = 4, *, vocabulary: int = 9, **changes: Any) -> BlockwiseTransformer:
     """A model whose distributions are far from uniform, and its heads likewise."""
     torch.manual_seed(seed)
     sizes = {"encoder_layers": 1, "decoder_layers": 2, "d_model": 8, "d_ff": 16, "heads": 2, "tie_projection": False}
-    model = build(model_config(vocabulary=9, blocks=blocks, **{**sizes, **changes})).eval().requires_grad_(False)
+    model = (
+        build(model_config(vocabulary=vocabulary, blocks=blocks, **{**sizes, **changes})).eval().requires_grad_(False)
+    )
     assert isinstance(model, BlockwiseTransformer)
     model.projection_VD.mul_(3.0)
     return model
@@ -92,6 +94,30 @@ def test_a_model_for_inference_writes_the_same(seed: int, monkeypatch: pytest.Mo
     assert packed.proposals.packed is not None and packed.proposals.packed._copy is not None
     assert packed.packed is not None and packed.packed.dtype == torch.float32, "what verifies is exact"
     assert packed.proposals.packed.dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize(
+    "rules", [Constraints(), Constraints(banned=banning((4,), (5, 6), *((n,) for n in range(9, 299))))]
+)
+@pytest.mark.parametrize("likely", [2, 3])
+def test_rounded_logits_choose_no_other_token(likely: int, rules: Constraints, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logits so close to each other that rounding reorders them; with few tokens allowed, none is left to fill up."""
+    for name, value in (("LARGE", 1), ("_available", lambda: True), ("_multiplies_bf16", lambda: True)):
+        monkeypatch.setattr(linear, name, value)
+    monkeypatch.setattr(blockwise, "LIKELY", likely)
+    exact: list[int] = []
+    all_logits = blockwise._Sentence._logits
+    monkeypatch.setattr(blockwise._Sentence, "_logits", lambda *given: exact.append(1) or all_logits(*given))
+    steps = 0
+    for seed in range(10):
+        plain, packed = (random_model(seed, vocabulary=300) for _ in range(2))
+        linear.pack(packed)
+        for source in SOURCES:
+            (greedy,) = greedy_search(plain, padded([source]), CONFIG, constraints=rules, scored=False)
+            (found,) = blockwise_search(packed, padded([source]), CONFIG, constraints=rules, scored=False)
+            assert found.tokens == greedy.tokens
+            steps += found.steps[-1]
+    assert 0 < len(exact) < steps, "both ways were taken"
 
 
 def test_sources_of_a_batch_are_decoded_as_alone() -> None:

@@ -166,3 +166,12 @@ class BlockProposer(Protocol):
 
         The state is any of the search for these sentences.
         """
+
+    def rounded_logits(self, features_TD: Tensor) -> tuple[Tensor, Tensor]:
+        """Return logits that may be rounded, T, V, and a bound on the error of those at each position, T.
+
+        The bound is 0 where they are exact.
+        """
+
+    def logits_of(self, features_TD: Tensor, tokens_TC: Tensor) -> Tensor:
+        """Return the exact logits of some tokens at each position: T, C."""

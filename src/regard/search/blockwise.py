@@ -4,17 +4,22 @@ A step reads the token chosen last and the tokens that the model's heads propose
 which gives the model's own choice after each of them. The longest beginning of the proposals that equals those choices
 is accepted, and the choice after it as well, so every step accepts at least one token. The text is greedy search's.
 
+Unless scores are asked for, the logits of all tokens are computed in 16 bits where that is faster, and those of the
+likeliest again, exactly. A bound on the rounding error tells whether the best can be another one; then all logits are
+computed exactly.
+
 Floating-point numbers of a block and of single steps differ by rounding. Where the two best logits are closer than TIE,
 far more than rounding, the choice is made as greedy search makes it: from the tokens so far, read one by one.
 
 Sentences are decoded one by one: in a batch each would accept another number of tokens.
 
-Shapes: S source positions, T tokens of a block, D features, V vocabulary.
+Shapes: S source positions, T tokens of a block, D features, V vocabulary, C = LIKELY.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -29,6 +34,7 @@ from regard.search.hypothesis import NO_NUMBERS, Hypothesis, finished, unscored
 from regard.search.step import next_logits
 
 TIE = 1e-3  # rounding moves a logit by some 1e-5
+LIKELY = 8  # tokens whose logits are computed exactly if all are rounded
 
 
 @torch.inference_mode()
@@ -48,6 +54,13 @@ def blockwise_search(
         _Sentence(model, source_BS[row : row + 1, : lengths[row]], row, ends, constraints).decode(config, scored=scored)
         for row in range(len(ends))
     ]
+
+
+class Best(NamedTuple):
+    """The greatest logits at each position, greatest first, and their tokens."""
+
+    values: Tensor
+    indices: Tensor
 
 
 class _Sentence:
@@ -74,7 +87,7 @@ class _Sentence:
             step += 1
             block = [self.tokens[-1], *proposed[: end - len(self.tokens) + 1]]
             features_1TD, grown = heads.decoded(torch.tensor([block], device=self.device), state)
-            accepted = self._verify(model.logits(features_1TD)[0].float(), block, scored=scored)
+            accepted = self._verify(features_1TD[0], block, scored=scored)
             self.steps += [step] * accepted
             if self.tokens[-1] != EOS:
                 state = grown.first(state.length + accepted)
@@ -84,13 +97,15 @@ class _Sentence:
         found = finished(tokens, self.scores, sum(self.scores), config) if scored else unscored(tokens[:-1])
         return replace(found, steps=tuple(self.steps))
 
-    def _verify(self, logits_TV: Tensor, block: list[int], *, scored: bool) -> int:
+    def _verify(self, features_TD: Tensor, block: list[int], *, scored: bool) -> int:
         """Append the accepted tokens of the block and the token chosen after them; return their number."""
-        if not math.isfinite(logits_TV.sum().item()):
-            raise Failed(NO_NUMBERS)
-        normaliser_T = normaliser(logits_TV) if scored else None
-        self._forbid(logits_TV, block)
-        best = logits_TV.topk(min(2, logits_TV.shape[1]), dim=1)
+        normaliser_T = None
+        if scored:
+            logits_TV = self._logits(features_TD)
+            normaliser_T = normaliser(logits_TV)
+            best = self._two_best(logits_TV, block)
+        else:
+            best = self._two_best_of_likely(features_TD, block)
         values, indices = best.values.tolist(), best.indices[:, 0].tolist()
         for place, token in enumerate(indices):
             exact = len(values[place]) < 2 or values[place][0] - values[place][1] > TIE
@@ -101,6 +116,28 @@ class _Sentence:
             if chosen == EOS or place + 1 == len(block) or block[place + 1] != chosen:
                 break
         return place + 1
+
+    def _logits(self, features_TD: Tensor) -> Tensor:
+        return _finite(self.model.logits(features_TD).float())
+
+    def _two_best(self, logits_TV: Tensor, block: list[int]) -> Best:
+        """Return the two greatest logits at each position, after the constraints."""
+        self._forbid(logits_TV, block)
+        return Best(*logits_TV.topk(min(2, logits_TV.shape[1]), dim=1))
+
+    def _two_best_of_likely(self, features_TD: Tensor, block: list[int]) -> Best:
+        """Return the same from logits that may be rounded: those of the likeliest tokens are computed again."""
+        rounded_TV, error_T = self.heads.rounded_logits(features_TD)
+        rounded_TV = _finite(rounded_TV.float())
+        if not error_T.any():
+            return self._two_best(rounded_TV, block)
+        self._forbid(rounded_TV, block)
+        values_TC, tokens_TC = rounded_TV.topk(min(LIKELY, rounded_TV.shape[1]), dim=1)
+        if (values_TC[:, -1] >= values_TC[:, 0] - 2 * error_T - TIE).any():  # another token may be as good
+            return self._two_best(self._logits(features_TD), block)
+        logits_TC = self.heads.logits_of(features_TD, tokens_TC).float()
+        values_T2, places_T2 = logits_TC.masked_fill(values_TC == -math.inf, -math.inf).topk(2, dim=1)
+        return Best(values_T2, tokens_TC.gather(1, places_T2))
 
     def _forbid(self, logits_TV: Tensor, block: list[int]) -> None:
         """Apply the constraints at each position, given that the proposals before it are accepted."""
@@ -121,3 +158,10 @@ class _Sentence:
         history_1T = torch.tensor([self.tokens], device=self.device)
         forbid(logits_1V, history_1T, [self.row], self.ends, self.constraints)
         return int(logits_1V.argmax(dim=1))
+
+
+def _finite(logits_TV: Tensor) -> Tensor:
+    """Return logits; raise Failed if any of them is NaN or infinite."""
+    if not math.isfinite(logits_TV.sum().item()):
+        raise Failed(NO_NUMBERS)
+    return logits_TV

@@ -146,6 +146,17 @@ class BlockwiseTransformer(Transformer):
         logits_KBV = linear(proposed_KBTD[:, :, 0], self.projection_VD, packed=self.proposals.packed)
         return logits_KBV.argmax(-1).T
 
+    def rounded_logits(self, features_TD: Tensor) -> tuple[Tensor, Tensor]:
+        packed = self.proposals.packed
+        logits_TV = linear(features_TD, self.projection_VD, packed=packed)
+        if packed is None:
+            return logits_TV, features_TD.new_zeros(len(features_TD))
+        return logits_TV, packed.error(features_TD, self.projection_VD)
+
+    def logits_of(self, features_TD: Tensor, tokens_TC: Tensor) -> Tensor:
+        logits_TC1: Tensor = self.projection_VD[tokens_TC] @ features_TD[:, :, None]
+        return logits_TC1[:, :, 0]
+
     def _proposed(self, features_BTD: Tensor, next_BT: Tensor, state: TransformerState) -> Tensor:
         next_BTD = F.embedding(next_BT, self.embedding_VD) * self.embed_target.scale
         proposed_KBTD: Tensor = self.proposals(features_BTD, next_BTD, state.memories[-1], state.mask_BS)
