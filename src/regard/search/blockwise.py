@@ -79,7 +79,7 @@ class _Sentence:
         self.steps: list[int] = []
 
     def decode(self, config: DecodeConfig, *, scored: bool) -> Hypothesis:
-        model, heads, end = self.model, self.heads, self.ends[self.row]
+        heads, end = self.heads, self.ends[self.row]
         state: DecoderState = self.model.start(self.memory, end + 1)
         proposed: list[int] = []
         step = 0
