@@ -107,7 +107,12 @@ def test_rounded_logits_choose_no_other_token(likely: int, rules: Constraints, m
     monkeypatch.setattr(blockwise, "LIKELY", likely)
     exact: list[int] = []
     all_logits = blockwise._Sentence._logits
-    monkeypatch.setattr(blockwise._Sentence, "_logits", lambda *given: exact.append(1) or all_logits(*given))
+
+    def counted(self: Any, features_TD: Tensor) -> Tensor:
+        exact.append(1)
+        return all_logits(self, features_TD)
+
+    monkeypatch.setattr(blockwise._Sentence, "_logits", counted)
     steps = 0
     for seed in range(10):
         plain, packed = (random_model(seed, vocabulary=300) for _ in range(2))

@@ -82,7 +82,8 @@ class Packed:
         content = content_of(weight_MD)
         if self._longest is None or self._longest[0] != content:
             self._longest = content, float(weight_MD.norm(dim=1).max())
-        return x.norm(dim=-1) * (3.1 * 2**-8 * self._longest[1])
+        norms: Tensor = x.norm(dim=-1)
+        return norms * (3.1 * 2**-8 * self._longest[1])
 
     def __reduce__(self) -> tuple[Callable[[], "Packed"], tuple[()]]:
         return partial(Packed, rounded=self.rounded), ()  # a copied or pickled model makes its own
