@@ -135,6 +135,24 @@ def test_a_rounded_copy_is_near(rows: int, monkeypatch: pytest.MonkeyPatch) -> N
     assert copy.deepcopy(layer.packed).dtype == layer.packed.dtype
 
 
+def test_the_error_of_a_rounded_copy_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers that are all rounded down as far as can be come close to it; a changed matrix has a bound of its own."""
+    monkeypatch.setattr(kernels, "_multiplies_bf16", kernels._available)
+    x, weight = torch.full((3, 64), 1 + 0.999 * 2**-8), torch.full((LARGE // 64, 64), 1 + 0.999 * 2**-8)
+    x[1] *= 2
+    for rounded in (False, True):
+        packed = Packed(rounded=rounded)
+        for size in (1.0, 4.0):
+            weight *= size
+            with torch.no_grad():
+                off = (linear(x, weight, None, packed) - F.linear(x, weight)).abs().amax(dim=1)
+                bound = packed.error(x, weight)
+            if rounded and kernels._available():
+                assert (off <= bound).all() and (off > 0.6 * bound).all()
+            else:
+                assert (bound == 0).all() and (off < 1e-3).all()
+
+
 def test_a_layer_in_training_packs_nothing() -> None:
     layer = Linear(64, LARGE // 64)
     pack(layer)
