@@ -154,8 +154,8 @@ class BlockwiseTransformer(Transformer):
         return logits_TV, packed.error(features_TD, self.projection_VD)
 
     def logits_of(self, features_TD: Tensor, tokens_TC: Tensor) -> Tensor:
-        logits_TC1: Tensor = self.projection_VD[tokens_TC] @ features_TD[:, :, None]
-        return logits_TC1[:, :, 0]
+        logits_TC: Tensor = (self.projection_VD[tokens_TC] * features_TD[:, None]).sum(dim=2)
+        return logits_TC
 
     def _proposed(self, features_BTD: Tensor, next_BT: Tensor, state: TransformerState) -> Tensor:
         next_BTD = F.embedding(next_BT, self.embedding_VD) * self.embed_target.scale
