@@ -126,10 +126,10 @@ def copy(source: Path, target: Path) -> None:
     part.replace(target)
 
 
-def arguments(description: str) -> argparse.ArgumentParser:
+def arguments(description: str, corpus: str = "the folder with Multi30k's .gz files") -> argparse.ArgumentParser:
     """Return a parser of what all drivers are told."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--corpus", type=Path, required=True, help="the folder with Multi30k's .gz files")
+    parser.add_argument("--corpus", type=Path, required=True, help=corpus)
     parser.add_argument("--root", type=_folder, required=True, help="where texts, data and runs go")
     parser.add_argument("--results", type=_folder, required=True, help="where figures, logs and costs are kept")
     parser.add_argument("--workers", type=int, default=2, help="how many runs at once, a core each")
