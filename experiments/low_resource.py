@@ -2,7 +2,8 @@ r"""What each step of docs/guides/low-resource.md adds: Korean from Tatoeba's fe
 
     python experiments/low_resource.py --pairs kor-eng.tsv.gz --mono text.tsv.gz --root runs --results RESULTS
 
---pairs is English TAB Korean. Of --mono, English TAB Korean too, the columns are used as text in one language each. 600
+--pairs is English TAB Korean. Of --mono, English TAB Korean TAB source, the columns are used as text in one language
+each: everyday sentences, as those of the pairs are, by their source, and up to 100,000 others of at most 12 words. 600
 English sentences are for testing and 300 for validation, chosen by a hash of the sentence. No pair with one of them, or
 with a translation of one of them, is trained on, and all these sentences are taken out of the text.
 
@@ -11,8 +12,10 @@ The steps, each with the seeds 1 to 3 and the settings of low-resource.toml:
 1. from scratch with the preset `tiny`, as without the guide, and the same batches
 2. the preset `low-resource`
 3. and subword sampling
-4. started from a model that has learned to fill in spans (denoising) of 4,000 batches of text in both languages
-5. and trained on the back-translations of 60,000 Korean sentences, too, which make up half of its batches
+4. started from a model that has learned to fill in spans (denoising) of 4,000 batches of text in both languages, four
+   times as often of everyday sentences, half as often of the others; its vocabulary of 2,000 subwords is of this text
+5. and trained on the back-translations of 40,000 Korean sentences, too, the everyday ones first, which make up half of
+   its batches
 
 The models of denoising and of back-translation are trained once, with seed 1. The test set is translated once by each
 model, at the end; nothing is chosen by it. The same command goes on where it was stopped; what has figures in
@@ -34,6 +37,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from korean_en_ko import EVERYDAY, LEFT_OUT
 from workers import STOPPED, Workers, begin, done, known
 
 from regard.code_version import MEASURING, code_version, training_version
@@ -43,7 +47,8 @@ from regard.paper.table3.paired import Values, interval, pooled
 
 TEST, VALID = 600, 300
 SEEDS = (1, 2, 3)
-BACK, DENOISING = 60_000, 4000  # lines that are translated back, and updates of denoising
+BACK, DENOISING = 40_000, 4000  # lines that are translated back, and updates of denoising
+OTHERS, WORDS = 100_000, 12  # lines of text that are not everyday sentences, and their most words
 STEPS = ("scratch", "preset", "sampling", "denoising", "back-translation")
 RECIPE = str(Path(__file__).parent / "low-resource.toml")
 COPY = "the source, copied"
@@ -57,9 +62,12 @@ def place(text: str) -> bytes:
 
 
 def read(path: Path) -> list[Pair]:
+    return [(row[0], row[1]) for row in rows_of(path)]
+
+
+def rows_of(path: Path) -> list[list[str]]:
     with gzip.open(path, "rt", encoding="utf-8") as file:
-        rows = (line.rstrip("\n").split("\t") for line in file)
-        return [(row[0], row[1]) for row in rows]
+        return [line.rstrip("\n").split("\t") for line in file]
 
 
 def lines(path: Path, texts: list[str]) -> None:
@@ -67,7 +75,7 @@ def lines(path: Path, texts: list[str]) -> None:
     path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
 
 
-def write_texts(pairs: list[Pair], mono: list[Pair], out: Path) -> None:
+def write_texts(pairs: list[Pair], mono: list[list[str]], out: Path) -> None:
     """Write training, validation and test pairs, and the text in each language without the held out sentences."""
     korean: dict[str, list[str]] = defaultdict(list)
     for english, target in pairs:
@@ -84,11 +92,14 @@ def write_texts(pairs: list[Pair], mono: list[Pair], out: Path) -> None:
         lines(out / f"{name}.ko-en.tsv", ["\t".join(reversed(pair)) for pair in some])
         for side, language in enumerate(("en", "ko")):
             lines(out / f"{name}.{language}", [pair[side] for pair in some])
-    apart = {*test, *valid, *held}
+    apart, mono = {*test, *valid, *held}, [row for row in mono if row[2] not in LEFT_OUT]
     for side, language in enumerate(("en", "ko")):
-        texts = sorted({pair[side] for pair in mono} - apart, key=place)
-        lines(out / f"mono.{language}", texts)
-        lines(out / f"back.{language}", texts[:BACK])
+        everyday = sorted({row[side] for row in mono if row[2] in EVERYDAY} - apart, key=place)
+        others = sorted({row[side] for row in mono} - apart - {*everyday}, key=place)
+        short = [text for text in others if len(text.split()) <= WORDS][:OTHERS]
+        lines(out / f"everyday.{language}", everyday)
+        lines(out / f"others.{language}", short)
+        lines(out / f"back.{language}", [*everyday, *short][:BACK])
 
 
 class Ladder(Workers):
@@ -149,7 +160,9 @@ class Ladder(Workers):
         more.append("train.batch_tokens=1024")
         scratch += [part for setting in more for part in ("--set", setting)]
         data = self.pairs("pairs", "en-ko")
-        mono = self.prepare("mono", "--task", "denoise", "--text", "mono.ko", "mono.en", "--vocabulary", "8000")
+        text = ["--text", "everyday.ko", "everyday.en", "others.ko", "others.en"]
+        text += [part for weight in ("4", "4", "0.5", "0.5") for part in ("--weight", weight)]
+        mono = self.prepare("mono", "--task", "denoise", *text, "--vocabulary", "2000")
         same = ["--subwords-from", str(mono)]
         long = ["--set", f"train.steps={DENOISING}", "--set", "train.checkpoint_every=500"]
         first: list[Job] = (
@@ -181,7 +194,7 @@ class Ladder(Workers):
         if not synthetic.exists():
             what = ["--model", str(self.out / "back" / "model"), "--text", str(text / "back.ko")]
             done(self, self.out / "synthesise.out", "synthesise", *what, "--out", str(synthetic))
-        real = ["--train", "train.en-ko.tsv", "--tag", "", "--weight", "8"]
+        real = ["--train", "train.en-ko.tsv", "--tag", "", "--weight", "4"]
         made = ["--train", synthetic.name, "--tag", "<bt>", "--weight", "0.5"]
         return self.prepare("both", *real, *made, "--valid", "valid.en-ko.tsv", *same)
 
@@ -225,7 +238,7 @@ def report(ladder: Ladder) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=Path, required=True, help="gzipped: English TAB Korean")
-    parser.add_argument("--mono", type=Path, required=True, help="gzipped: English TAB Korean, used as text")
+    parser.add_argument("--mono", type=Path, required=True, help="gzipped: English TAB Korean TAB source")
     parser.add_argument(
         "--root", type=lambda name: Path(name).resolve(), required=True, help="where texts, data and runs go"
     )
@@ -239,7 +252,7 @@ def main() -> None:
     text = ladder.out / "text"
     if not text.exists():
         part = text.with_name("text.part")
-        write_texts(read(ladder.given.pairs), read(ladder.given.mono), part)
+        write_texts(read(ladder.given.pairs), rows_of(ladder.given.mono), part)
         part.rename(text)
     if not ladder.given.report:
         begin(ladder)

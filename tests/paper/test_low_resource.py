@@ -25,7 +25,11 @@ def test_what_is_tested_is_neither_in_the_pairs_nor_in_the_text(
     monkeypatch.setattr(driver, "TEST", 6)
     monkeypatch.setattr(driver, "VALID", 3)
     pairs = [(f"Sentence {n}.", f"문장 {n % 25}.") for n in range(30)] + [("Sentence 1.", "다른 문장.")]
-    mono = [(f"Sentence {n}.", f"문장 {n}.") for n in range(60)]
+    mono = [[f"Sentence {n}.", f"문장 {n}.", "tatoeba" if n < 40 else "manual"] for n in range(60)]
+    mono += [
+        [" ".join(["long"] * 13), " ".join(["긴"] * 13), "manual"],
+        ["And it came to pass.", "그러하더라", "bible"],
+    ]
     driver.write_texts(pairs, mono, tmp_path)
     held = {side: {*read(tmp_path / f"test.{side}"), *read(tmp_path / f"valid.{side}")} for side in ("en", "ko")}
     assert len(held["en"]) == 9 and len(read(tmp_path / "test.en")) == 6
@@ -34,10 +38,13 @@ def test_what_is_tested_is_neither_in_the_pairs_nor_in_the_text(
     assert train and not {english for english, _ in train} & held["en"]
     assert not {target for _, target in train} & translations
     assert [line.split("\t")[::-1] for line in read(tmp_path / "train.ko-en.tsv")] == train
-    for name in ("mono", "back"):
+    for name in ("everyday", "others", "back"):
         assert not {*read(tmp_path / f"{name}.en")} & held["en"]
         assert not {*read(tmp_path / f"{name}.ko")} & translations
-    assert {*read(tmp_path / "mono.ko")} == {target for _, target in mono} - translations
+    everyday, others = ({target for _, target, source in mono if source == name} for name in ("tatoeba", "manual"))
+    assert {*read(tmp_path / "everyday.ko")} == everyday - translations
+    assert {*read(tmp_path / "others.ko")} == {text for text in others - translations if len(text.split()) < 13}
+    assert read(tmp_path / "back.ko") == [*read(tmp_path / "everyday.ko"), *read(tmp_path / "others.ko")]
 
 
 @pytest.fixture
@@ -56,7 +63,8 @@ def commands(driver: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(driver.Ladder, "regard", regard)
     monkeypatch.setattr(driver, "begin", lambda queue: None)
-    monkeypatch.setattr(driver, "read", lambda path: [(f"Sentence {n}.", f"문장 {n}.") for n in range(1000)])
+    rows = [[f"Sentence {n}.", f"문장 {n}.", "tatoeba"] for n in range(1000)]
+    monkeypatch.setattr(driver, "rows_of", lambda path: rows)
     folders = ["--root", str(tmp_path / "runs"), "--results", str(tmp_path / "results")]
     words = ["low_resource.py", "--pairs", "a", "--mono", "b", *folders, "--workers", "1"]
     monkeypatch.setattr("sys.argv", words)
