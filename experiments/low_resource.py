@@ -13,7 +13,7 @@ The steps, each with the seeds 1 to 3 and the settings of low-resource.toml:
 2. the preset `low-resource`
 3. and subword sampling
 4. started from a model that has learned to fill in spans (denoising) of 4,000 batches of text in both languages, four
-   times as often of everyday sentences, half as often of the others; its vocabulary of 2,000 subwords is of this text
+   times as often of everyday sentences, half as often of the others; its subwords are those of the pairs and 200 more
 5. and trained on the back-translations of 40,000 Korean sentences, too, the everyday ones first, which make up half of
    its batches
 
@@ -162,7 +162,7 @@ class Ladder(Workers):
         data = self.pairs("pairs", "en-ko")
         text = ["--text", "everyday.ko", "everyday.en", "others.ko", "others.en"]
         text += [part for weight in ("4", "4", "0.5", "0.5") for part in ("--weight", weight)]
-        mono = self.prepare("mono", "--task", "denoise", *text, "--vocabulary", "2000")
+        mono = self.prepare("mono", "--task", "denoise", *text, "--subwords-from", str(data), "--grow", "200")
         same = ["--subwords-from", str(mono)]
         long = ["--set", f"train.steps={DENOISING}", "--set", "train.checkpoint_every=500"]
         first: list[Job] = (
